@@ -15,6 +15,7 @@ namespace {
 
 using caravan::http::Head;
 using caravan::http::read_head;
+using caravan::http::Refusal;
 
 constexpr std::size_t kLongestHead = 256;
 
@@ -37,14 +38,14 @@ void check_head(std::string_view input, const Head& head) {
   }
 }
 
-bool is_same(const tl::expected<Head, std::string>& a, const tl::expected<Head, std::string>& b) {
-  if (!a || !b) return !a && !b && a.error() == b.error();
+bool is_same(const tl::expected<Head, Refusal>& a, const tl::expected<Head, Refusal>& b) {
+  if (!a || !b) return !a && !b && a.error().status == b.error().status;
   return a->bytes == b->bytes && a->request.target == b->request.target && a->body_bytes == b->body_bytes &&
          a->keeps_connection == b->keeps_connection;
 }
 
 // Of the first bytes alone: nothing yet, or already what all of them get.
-void check_prefixes(std::string_view input, const tl::expected<Head, std::string>& whole) {
+void check_prefixes(std::string_view input, const tl::expected<Head, Refusal>& whole) {
   for (std::size_t size = 0; size < input.size() && size <= kLongestHead; ++size) {
     const auto part = read_head(input.substr(0, size), kLongestHead);
     require(!part || is_same(*part, whole), "the head depends on how the bytes come");

@@ -1,5 +1,7 @@
 #include "http/connection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stop_token>
 #include <utility>
@@ -157,7 +159,10 @@ void Connection::take_head() {
   auto head = read_head(input_, shared_.limits.head_bytes);
   if (!head) return read();
   if (!*head) return refuse(head->error());
-  if ((*head)->body_bytes > shared_.limits.body_bytes) return refuse("413 Content Too Large");
+  if ((*head)->body_bytes > shared_.limits.body_bytes) {
+    return refuse({.status = "413 Content Too Large",
+                   .words = fmt::format("expected a body of at most {} bytes", shared_.limits.body_bytes)});
+  }
   head_ = **std::move(head);
   input_.erase(0, head_->bytes);
   weigh();
@@ -189,9 +194,9 @@ void Connection::hand_over() {
   read();
 }
 
-void Connection::refuse(const std::string& status) {
+void Connection::refuse(const Refusal& refusal) {
   phase_ = Phase::kReplies;
-  const Reply reply = plain_reply(status);
+  const Reply reply = shared_.refuse(refusal);
   expire_in(shared_.limits.answer_time);
   send(head_of(reply, reply.body.size(), false, false) + reply.body, [this] { go_on(false); });
 }

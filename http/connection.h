@@ -46,6 +46,7 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 // What all connections of a server share.
 struct Shared {
   Handler handler;
+  Refuse refuse;
   Limits limits;
   std::shared_ptr<Mailbox> mailbox;
   std::vector<ConnectionPtr> open = {};  // the oldest first
@@ -103,7 +104,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void take_head();
   void take_body();
   void hand_over();
-  void refuse(const std::string& status);
+  void refuse(const Refusal& refusal);
   void send(std::string answer, std::function<void()> sent);
   void go_on(bool keep);
   void flow(bool heartbeat_is_due);

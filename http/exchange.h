@@ -34,5 +34,7 @@ class Exchange {
 };
 
 using Handler = std::function<void(const std::shared_ptr<Exchange>&)>;
+// What is answered to a request that is not handed over.
+using Refuse = std::function<Reply(const Refusal&)>;
 
 }  // namespace caravan::http

@@ -128,7 +128,8 @@ TEST_F(ExchangeTest, ABodyThatIsTooLongIsRefusedBeforeItIsRead) {
   serve({.body_bytes = 100});
   Client client = connect();
   client.send("POST /a HTTP/1.1\r\nContent-Length: 101\r\n\r\n");
-  EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(client.receive(),
+              AllOf(StartsWith("HTTP/1.1 413 "), EndsWith("expected a body of at most 100 bytes\n")));
 }
 
 TEST_F(ExchangeTest, WhoWaitsBeforeHeSendsABodyIsToldToGoOn) {

@@ -7,6 +7,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/rfc7230.hpp>
+#include <utility>
 
 #include "common/lower_case.h"
 
@@ -31,13 +32,25 @@ Head head_from(const RequestParser& parser, std::size_t bytes) {
   return head;
 }
 
+tl::unexpected<Refusal> refused(std::string status, std::string words) {
+  return tl::unexpected<Refusal>(Refusal{.status = std::move(status), .words = std::move(words)});
+}
+
+tl::unexpected<Refusal> malformed(std::string words) {
+  return refused("400 Bad Request", std::move(words));
+}
+
 }  // namespace
 
 Reply plain_reply(const std::string& status) {
   return {.body = status + "\n", .status = status};
 }
 
-std::optional<tl::expected<Head, std::string>> read_head(std::string_view input, std::size_t longest_head) {
+Reply plain_refusal(const Refusal& refusal) {
+  return {.body = fmt::format("{}: {}\n", refusal.status, refusal.words), .status = refusal.status};
+}
+
+std::optional<tl::expected<Head, Refusal>> read_head(std::string_view input, std::size_t longest_head) {
   RequestParser parser;
   parser.header_limit(static_cast<std::uint32_t>(longest_head));
   parser.body_limit(boost::none);  // whoever reads the body has a limit of his own
@@ -47,15 +60,17 @@ std::optional<tl::expected<Head, std::string>> read_head(std::string_view input,
   const bool waits = error == beast::error::need_more;
   if (waits && head.size() < longest_head) return std::nullopt;
   if (waits || error == beast::error::header_limit)
-    return tl::unexpected<std::string>("431 Request Header Fields Too Large");
-  if (error) return tl::unexpected<std::string>("400 Bad Request");
+    return refused(
+        "431 Request Header Fields Too Large",
+        fmt::format("expected a request line and fields of at most {} bytes together", longest_head));
+  if (error) return malformed(fmt::format("expected a request of HTTP/1.1 ({})", error.message()));
   // Beast joins lines of a field (RFC 9112, 5.2), which others may take for fields of their own.
   const std::string_view read = head.substr(0, bytes);
   if (read.find("\r\n ") != read.npos || read.find("\r\n\t") != read.npos)
-    return tl::unexpected<std::string>("400 Bad Request");
+    return malformed("expected each field in one line");
   // Beast takes a Content-Length beside it, which others may go by.
   if (parser.get().count(beast::field::transfer_encoding) > 0)
-    return tl::unexpected<std::string>("411 Length Required");
+    return refused("411 Length Required", "expected a body with a Content-Length, and not in chunks");
   return head_from(parser, bytes);
 }
 

@@ -25,8 +25,8 @@ struct Head {
   bool awaits_continue = false;  // before it sends the body
 };
 
-// Nothing: the head is not complete, which after longest_head bytes it always is. An error is a status.
-std::optional<tl::expected<Head, std::string>> read_head(std::string_view input, std::size_t longest_head);
+// Nothing: the head is not complete, which after longest_head bytes it always is.
+std::optional<tl::expected<Head, Refusal>> read_head(std::string_view input, std::size_t longest_head);
 
 // The head of an answer; no length: the body comes in chunks, or ends with the connection.
 std::string head_of(const Reply& reply, std::optional<std::size_t> length, bool in_chunks,

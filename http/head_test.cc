@@ -14,7 +14,7 @@ constexpr std::size_t kLongestHead = 1000;
 std::string status_of(std::string_view input) {
   const auto head = read_head(input, kLongestHead);
   if (!head) return "none yet";
-  return *head ? "good" : head->error();
+  return *head ? "good" : head->error().status;
 }
 
 Head head_in(std::string_view input) {

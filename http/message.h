@@ -49,4 +49,12 @@ struct Reply {
 // "404 Not Found\n" with that status.
 Reply plain_reply(const std::string& status);
 
+// Why a request is not handed over.
+struct Refusal {
+  std::string status;  // 413 Content Too Large
+  std::string words;   // what was expected
+};
+// "413 Content Too Large: expected a body of at most 100 bytes\n"
+Reply plain_refusal(const Refusal& refusal);
+
 }  // namespace caravan::http

@@ -30,11 +30,15 @@ constexpr std::chrono::milliseconds kPauseWithoutDescriptors{50};
 
 class Server::Loop {
  public:
-  Loop(UniqueFd listener, Handler handler, const Limits& limits, std::shared_ptr<TlsContext> tls)
+  Loop(UniqueFd listener, Handler handler, const Limits& limits, std::shared_ptr<TlsContext> tls,
+       Refuse refuse)
       : acceptor_(context_),
         pause_(context_),
         tls_(std::move(tls)),
-        shared_{.handler = std::move(handler), .limits = limits, .mailbox = mailbox_} {
+        shared_{.handler = std::move(handler),
+                .refuse = std::move(refuse),
+                .limits = limits,
+                .mailbox = mailbox_} {
     acceptor_.assign(tcp::v6(), listener.release());  // of either family, which matters to open() only
     accept();
     thread_ = std::jthread([this] { context_.run(); });
@@ -123,14 +127,14 @@ void Server::stop(std::chrono::milliseconds grace) {
 }
 
 Result<Server> Server::start(const std::string& host_port, Handler handler, const Limits& limits,
-                             std::shared_ptr<TlsContext> tls) {
+                             std::shared_ptr<TlsContext> tls, Refuse refuse) {
   const std::string host = host_of(host_port);
   auto listener = listen_on(host, port_of(host_port));
   if (!listener) return tl::unexpected(listener.error());
   const std::string address = fmt::format("{}:{}", host, listener->port);
   try {
-    return Server(
-        address, std::make_unique<Loop>(std::move(listener->fd), std::move(handler), limits, std::move(tls)));
+    return Server(address, std::make_unique<Loop>(std::move(listener->fd), std::move(handler), limits,
+                                                  std::move(tls), std::move(refuse)));
   } catch (const std::system_error& error) {  // no thread
     return refusal(error);
   } catch (const boost::system::system_error& error) {  // no descriptor

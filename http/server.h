@@ -23,10 +23,10 @@ namespace caravan::http {
 
 class Server {
  public:
-  // host_port: as for listen_on() (common/listen.h). The server's thread calls the handler. tls: null for
-  // plain text.
+  // host_port: as for listen_on() (common/listen.h). The server's thread calls handler and refuse. tls: null
+  // for plain text.
   static Result<Server> start(const std::string& host_port, Handler handler, const Limits& limits = {},
-                              std::shared_ptr<TlsContext> tls = nullptr);
+                              std::shared_ptr<TlsContext> tls = nullptr, Refuse refuse = plain_refusal);
 
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;

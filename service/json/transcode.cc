@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
 
 #include "common/json.h"
@@ -24,7 +25,8 @@ using google::protobuf::Message;
 using kube::Json;
 using kube::JsonObject;
 
-constexpr std::size_t kDeepestBody = 32;  // a job has eight levels
+constexpr std::size_t kDeepestBody = 32;        // a job has eight levels
+constexpr std::chrono::seconds kUsualRetry{1};  // where nobody says how long it takes
 constexpr char kJson[] = "application/json";
 constexpr char kEvents[] = "text/event-stream";
 
@@ -171,6 +173,14 @@ http::Reply json_reply(std::string body, std::string status) {
           .fields = {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}}};
 }
 
+// A quota is given back when somebody deletes something, which nobody can foretell.
+std::optional<std::chrono::milliseconds> retry_of(const Fault& fault) {
+  const bool may_pass = fault.code == Code::kUnavailable ||
+                        (fault.code == Code::kResourceExhausted && fault.reason != faults::kQuota);
+  if (fault.retry_after || !may_pass) return fault.retry_after;
+  return kUsualRetry;
+}
+
 std::string json_of(const Fault& fault) {
   std::string json;
   const auto printed = google::protobuf::util::MessageToJsonString(status_of(fault), &json);
@@ -237,10 +247,17 @@ http::Reply reply_of(const Message& answer) {
 http::Reply reply_of(const Fault& fault) {
   http::Reply reply = json_reply(json_of(fault), status_line_of(fault.code));
   if (fault.code == Code::kUnauthenticated) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
-  if (fault.retry_after) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*fault.retry_after);
+  if (const auto retry_after = retry_of(fault)) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*retry_after);
     reply.fields.emplace_back("Retry-After", fmt::format("{}", seconds.count()));
   }
+  return reply;
+}
+
+http::Reply reply_of(const http::Refusal& refusal) {
+  http::Reply reply = reply_of(
+      Fault{.code = Code::kInvalidArgument, .reason = faults::kBadRequest, .message = refusal.words});
+  reply.status = refusal.status;
   return reply;
 }
 

@@ -3,7 +3,7 @@
 // JSON is that of common/json.h: names in lowerCamelCase, numbers as numbers. Reading is strict: a field or
 // parameter that is not there, given twice, or of the wrong type is INVALID_ARGUMENT and named. Errors are a
 // google.rpc.Status, as protobuf prints it, with the status of HTTP that its code stands for
-// (google/rpc/code.proto).
+// (google/rpc/code.proto), or that of what HTTP itself does not take.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -28,7 +28,9 @@ Answer<MessagePtr> request_of(const Match& match, const http::Request& request);
 std::string status_line_of(Code code);
 
 http::Reply reply_of(const google::protobuf::Message& answer);
+// With Retry-After wherever to ask again may help.
 http::Reply reply_of(const Fault& fault);
+http::Reply reply_of(const http::Refusal& refusal);
 
 // Server-sent events. The id is where the client goes on from: the message's resume_token or cursor,
 // which its browser gives back as Last-Event-ID.

@@ -140,8 +140,28 @@ TEST(ReplyOf, WhoIsRefusedIsToldWhatToDo) {
   EXPECT_THAT(reply_of(Fault{.code = Code::kUnauthenticated}).fields,
               Contains(Pair("WWW-Authenticate", "Bearer")));
   EXPECT_THAT(
-      reply_of(Fault{.code = Code::kResourceExhausted, .retry_after = std::chrono::milliseconds(100)}).fields,
-      Contains(Pair("Retry-After", "1")));
+      reply_of(Fault{.code = Code::kResourceExhausted, .retry_after = std::chrono::milliseconds(9'100)})
+          .fields,
+      Contains(Pair("Retry-After", "10")));
+}
+
+TEST(ReplyOf, WhatMayPassHasATimeToComeAgain) {
+  for (const Fault& fault : {Fault{.code = Code::kUnavailable, .reason = faults::kServerAway},
+                             Fault{.code = Code::kResourceExhausted, .reason = faults::kBusy},
+                             Fault{.code = Code::kResourceExhausted, .reason = faults::kRate}})
+    EXPECT_THAT(reply_of(fault).fields, Contains(Pair("Retry-After", "1"))) << fault.reason;
+  for (const Fault& fault : {Fault{.code = Code::kResourceExhausted, .reason = faults::kQuota},
+                             Fault{.code = Code::kNotFound, .reason = faults::kNotFound}})
+    EXPECT_THAT(reply_of(fault).fields, Not(Contains(Pair("Retry-After", ::testing::_)))) << fault.reason;
+}
+
+TEST(ReplyOf, WhatHttpDoesNotTakeHasItsStatusAndIsAnErrorAsAnyOther) {
+  const http::Reply reply =
+      reply_of(http::Refusal{"413 Content Too Large", "expected a body of at most 9 bytes"});
+  EXPECT_EQ(reply.status, "413 Content Too Large");
+  EXPECT_EQ(reply.content_type, "application/json");
+  EXPECT_THAT(reply.body, AllOf(HasSubstr(R"("code":3)"), HasSubstr(R"("reason":"BAD_REQUEST")"),
+                                HasSubstr(R"("message":"expected a body of at most 9 bytes")")));
 }
 
 TEST(EventOf, HasTheMessageAndWhereToGoOn) {

@@ -68,7 +68,8 @@ class Server final : public JsonServer {
     auto context = http::make_tls_context(*shown);
     if (!context) return tl::unexpected(context.error());
     auto server = http::Server::start(
-        config_.listen, [this](const ExchangePtr& exchange) { take(exchange); }, config_.limits, *context);
+        config_.listen, [this](const ExchangePtr& exchange) { take(exchange); }, config_.limits, *context,
+        [](const http::Refusal& refusal) { return reply_of(refusal); });
     if (!server)
       return tl::unexpected(Error{"--http-listen: " + server.error().message, server.error().code});
     server_ = *std::move(server);

@@ -256,8 +256,24 @@ TEST_F(JsonServerTest, OtherPathsAndVerbsAreRefused) {
   EXPECT_THAT(ask("GET /v1alpha1/namespaces/team/jobs/a%2e"), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask("GET /v1alpha1/namespaces/team/jobs?x=1"),
               AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("unknown parameter")));
-  EXPECT_THAT(ask("POST /v1alpha1/namespaces/team/jobs", "ada", std::string(10'001, ' ')),
-              StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_F(JsonServerTest, WhatIsNotReadIsAnErrorInJsonToo) {
+  start();
+  const std::string line = "POST /v1alpha1/namespaces/team/jobs HTTP/1.1\r\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {line + "Content-Length: 10001\r\n\r\n", "413 Content Too Large"},
+      {line + "Transfer-Encoding: chunked\r\n\r\n", "411 Length Required"},
+      {line + "X: " + std::string(10'000, 'x') + "\r\n\r\n", "431 Request Header Fields Too Large"},
+      {"nonsense\r\n\r\n", "400 Bad Request"}};
+  for (const auto& [sent, status] : cases) {
+    TlsClient client = connect();
+    client.send(sent);
+    EXPECT_THAT(
+        client.receive(),
+        AllOf(StartsWith(std::string("HTTP/1.1 ") + status + "\r\nContent-Type: application/json\r\n"),
+              HasSubstr(R"({"code":3,"message":"expected)"), HasSubstr(R"("reason":"BAD_REQUEST")")));
+  }
 }
 
 TEST_F(JsonServerTest, WhoeverAsksTooOftenIsToldWhenToComeAgain) {
@@ -296,7 +312,8 @@ TEST_F(JsonServerTest, AWatchIsAStreamOfEventsThatGoesOnWhereItWas) {
 TEST_F(JsonServerTest, StreamsLeaveRoomForOtherCalls) {
   store_.replace({}, "5");
   start({}, 0);
-  EXPECT_THAT(ask(kWatch), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr(R"("reason":"BUSY")")));
+  EXPECT_THAT(ask(kWatch), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr("\r\nRetry-After: "),
+                                 HasSubstr(R"("reason":"BUSY")")));
   EXPECT_THAT(ask(kGetJob), StartsWith("HTTP/1.1 404 "));
 }
 
