@@ -115,7 +115,8 @@ ClusterResult<Json> ApiServer::create(const Json& job, bool try_out) {
   const std::string stated = kube::key_of(job).name_space;
   const std::string place = stated.empty() ? name_space() : stated;
   const kube::ResourcePath path{.resource = kJobs, .name_space = place};
-  return (try_out ? client_.try_create({}, path, job) : client_.create({}, path, job))
+  return (try_out ? client_.try_create({}, path, job)
+                  : client_.create({}, path, job, kube::UnknownFields::kRefused))
       .map_error([&](const kube::ApiError& error) {
         return explain(error, {.verb = "create", .name_space = place, .name = kube::key_of(job).name});
       });

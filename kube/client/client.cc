@@ -182,10 +182,13 @@ ApiResult<std::unique_ptr<HttpStream>> Client::open_stream(const CallContext& co
   return tl::unexpected(error_of_answer(name, head, read_error_body(opening, **stream)));
 }
 
-ApiResult<Json> Client::create(const CallContext& context, const ResourcePath& path, const Json& object) {
+ApiResult<Json> Client::create(const CallContext& context, const ResourcePath& path, const Json& object,
+                               UnknownFields unknown) {
+  Query query{{"fieldManager", options_.field_manager}};
+  if (unknown == UnknownFields::kRefused) query.emplace_back("fieldValidation", "Strict");
   return call(context, {.method = "POST",
                         .of = path,
-                        .query = {{"fieldManager", options_.field_manager}},
+                        .query = std::move(query),
                         .body = boost::json::serialize(object),
                         .repeatable = Repeatable::kOnlyWhenRefused});
 }

@@ -63,6 +63,9 @@ struct DeleteOptions {
   std::optional<int> grace_period_seconds = {};
 };
 
+// Fields that the server's schema does not have, as that of an older one.
+enum class UnknownFields { kDropped, kRefused };
+
 class Client {
  public:
   Client(Transport& transport, Credentials& credentials, Clock& clock, Random random, ClientOptions options,
@@ -86,7 +89,8 @@ class Client {
                                               std::string_view name, std::string_view subresource,
                                               const Query& query);
 
-  ApiResult<Json> create(const CallContext& context, const ResourcePath& path, const Json& object);
+  ApiResult<Json> create(const CallContext& context, const ResourcePath& path, const Json& object,
+                         UnknownFields unknown = UnknownFields::kDropped);
   // The same tried out: the server judges as it would, unknown fields included, and keeps nothing.
   ApiResult<Json> try_create(const CallContext& context, const ResourcePath& path, const Json& object);
   // Replaces what was read before: the object must hold its resourceVersion. One try; a conflict is the

@@ -90,8 +90,9 @@ Answer<v1alpha1::Job> WriteMethods::create_job(const Call& call, const CreateJob
   auto client = clients_.client_of(call);
   if (!client) return tl::unexpected(client.error());
   const kube::ResourcePath path = jobs_of(*name_space);
-  const auto created = request.validate_only() ? (*client)->try_create(call.context, path, *object)
-                                               : (*client)->create(call.context, path, *object);
+  const auto created = request.validate_only()
+                           ? (*client)->try_create(call.context, path, *object)
+                           : (*client)->create(call.context, path, *object, kube::UnknownFields::kRefused);
   if (created) return job_message(*created);
   if (created.error().is_already_exists()) {
     // The same request, sent again, or what the first one did when its answer was lost.

@@ -61,6 +61,16 @@ TEST_F(ApiServer, JudgesWhatIsTriedOutAndKeepsNothing) {
   EXPECT_EQ(refused.error().code, 400) << refused.error().message;
 }
 
+TEST_F(ApiServer, RefusesFieldsThatItDoesNotKnowOfWhoeverAsksForThat) {
+  Json unknown = config_map("a", "1");
+  unknown.as_object()["dota"] = JsonObject{};
+  const auto refused = client_.create({}, in_namespace(kConfigMaps), unknown, UnknownFields::kRefused);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 400) << refused.error().message;
+  EXPECT_TRUE(client_.get({}, in_namespace(kConfigMaps), "a").error().is_not_found());
+  EXPECT_TRUE(client_.create({}, in_namespace(kConfigMaps), unknown)) << "it is dropped otherwise";
+}
+
 TEST_F(ApiServer, CreatesReadsAndDeletesWhatWasMeant) {
   const auto created = client_.create({}, in_namespace(kConfigMaps), config_map("a", "1"));
   ASSERT_TRUE(created) << created.error().message;

@@ -225,4 +225,13 @@ std::string status_json(int code, const std::string& reason, const std::string& 
       code, reason, message);
 }
 
+Script without_field(const std::string& field) {
+  return [field](Exchange& exchange) {
+    const bool is_strict = exchange.request().query.find("fieldValidation=Strict") != std::string::npos;
+    if (!is_strict) return exchange.reply(201, exchange.request().body);
+    exchange.reply(400, status_json(400, "BadRequest",
+                                    fmt::format(R"(strict decoding error: unknown field \"{}\")", field)));
+  };
+}
+
 }  // namespace caravan::kube::testing

@@ -48,6 +48,8 @@ Script in_turn(std::vector<Script> scripts);
 Script reply_with(int status, std::string body, Headers headers = {});
 // A Status object as the API server writes it.
 std::string status_json(int code, const std::string& reason, const std::string& message = "scripted");
+// A server whose schema lacks that field of what is created: it refuses or drops it, as it is asked to.
+Script without_field(const std::string& field);
 
 class FaultServer {
  public:
