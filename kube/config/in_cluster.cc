@@ -19,7 +19,7 @@ Result<ClientConfig> in_cluster_config(const std::string& service_account_folder
   config.token_file = service_account_folder + "/token";
   std::ifstream name_space(service_account_folder + "/namespace");
   if (!std::getline(name_space, config.name_space) || config.name_space.empty()) {
-    return bad_input(fmt::format("{}/namespace cannot be read: is the service account's token mounted?",
+    return bad_input(fmt::format("{}/namespace cannot be read: mount the service account's token",
                                  service_account_folder));
   }
   return config;
