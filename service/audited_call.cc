@@ -32,9 +32,12 @@ AuditedCall audited_call(const std::string& method, const Message& request) {
   return call;
 }
 
-AuditedCall with_answer(AuditedCall call, const Message* answer) {
-  if (const auto* job = dynamic_cast<const v1alpha1::Job*>(answer)) call.resource = job->name();
-  return call;
+void audit_call(Audit& audit, const Call& call, AuditedCall asked, bool admitted,
+                const Answer<std::unique_ptr<Message>>& answer) {
+  if (!admitted) return audit.refused_at_the_gate(call, asked, answer.error());
+  const auto* job = answer ? dynamic_cast<const v1alpha1::Job*>(answer->get()) : nullptr;
+  if (job != nullptr) asked.resource = job->name();
+  audit.method_ended(call, asked, answer ? nullptr : &answer.error());
 }
 
 }  // namespace caravan::service

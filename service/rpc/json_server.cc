@@ -123,8 +123,7 @@ class Server final : public JsonServer {
                 {.stop = exchange->stop(), .deadline = clock_.now() + config_.longest_call},
                 [this, exchange, handling, match = *std::move(match)](const Call& call,
                                                                       const Answer<void>& admitted) {
-                  if (!admitted) audit_refusal(call, match, admitted.error());
-                  const Answer<void> begun = admitted ? serve(call, match, exchange, handling) : admitted;
+                  const Answer<void> begun = serve(call, admitted, match, exchange, handling);
                   if (begun) return;
                   handling->code = static_cast<int>(begun.error().code);
                   exchange->reply(reply_of(begun.error()));
@@ -139,38 +138,26 @@ class Server final : public JsonServer {
     return reply;
   }
 
-  // An error is what to reply.
-  Answer<void> serve(const Call& call, const Match& match, const ExchangePtr& exchange,
-                     const HandlingPtr& handling) {
-    const auto& method = methods_.at(match.route->method->name());
-    const auto request = request_of(match, exchange->request());
+  // An error is what to reply. Nothing of a request that is not admitted is read but its path.
+  Answer<void> serve(const Call& call, const Answer<void>& admitted, const Match& match,
+                     const ExchangePtr& exchange, const HandlingPtr& handling) {
+    const std::string& name = match.route->method->name();
+    const auto& method = methods_.at(name);
+    const auto request = admitted.and_then([&] { return request_of(match, exchange->request()); });
     if (const auto* stream = std::get_if<StreamMethod>(&method)) {
       if (!request) return tl::unexpected(request.error());
       return open(*stream, call, match, **request, exchange, handling);
     }
     const auto& unary = std::get<UnaryMethod>(method);
     const auto answer = request ? unary.run(call, **request) : tl::unexpected(request.error());
-    if (unary.changes) audit(call, match, request ? request->get() : nullptr, answer);
+    if (unary.changes) {
+      const AuditedCall asked = request ? audited_call(name, **request) : AuditedCall{name, match.value};
+      audit_call(audit_, call, asked, admitted.has_value(), answer);
+    }
     if (!answer) return tl::unexpected(answer.error());
     handling->code = 0;
     exchange->reply(reply_of(**answer));
     return {};
-  }
-
-  // request: null when it could not be read.
-  void audit(const Call& call, const Match& match, const Message* request, const Answer<MessagePtr>& answer) {
-    const std::string& method = match.route->method->name();
-    const AuditedCall asked =
-        request != nullptr ? audited_call(method, *request) : AuditedCall{method, match.value};
-    audit_.method_ended(call, with_answer(asked, answer ? answer->get() : nullptr),
-                        answer ? nullptr : &answer.error());
-  }
-
-  // Nothing of the request but its path is known yet.
-  void audit_refusal(const Call& call, const Match& match, const Fault& fault) {
-    const std::string& method = match.route->method->name();
-    const auto* unary = std::get_if<UnaryMethod>(&methods_.at(method));
-    if (unary != nullptr && unary->changes) audit_.refused_at_the_gate(call, {method, match.value}, fault);
   }
 
   Answer<void> open(const StreamMethod& method, const Call& call, const Match& match, const Message& request,

@@ -1,5 +1,5 @@
-// The methods of the service by their names in its descriptor, on messages of whatever type: for whoever
-// serves them by descriptor.
+// The methods of the service by their names in its descriptor, on messages of whatever type, for whatever
+// serves them.
 #pragma once
 
 #include <functional>

@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
-#include "service/audit.h"
 #include "service/audited_call.h"
+#include "service/rpc/method_table.h"
 #include "service/rpc/unary_call.h"
 #include "serving/outflow.h"
 #include "serving/peer.h"
@@ -49,7 +49,8 @@ class GrpcServer final : public RpcServer, private CallbackService {
         gate_(gate),
         shares_(shares),
         audit_(audit),
-        methods_(methods),
+        methods_(method_table(methods)),
+        watch_(methods.watch),
         on_handled_(std::move(on_handled)) {}
 
   ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
@@ -96,102 +97,66 @@ class GrpcServer final : public RpcServer, private CallbackService {
         [this, method, began = clock_.now()](int code) { on_handled_(method, code, clock_.now() - began); };
   }
 
-  // method: Answer<Response>(const Call&, const Request&), by a thread of the gate, unless that refused the
-  // call. told: (const Call&, bool admitted, const Answer<Response>&), before the caller is.
-  template <typename Request, typename Response, typename Method, typename Told>
-  Reactor* unary(Context* context, const std::string& name, const Request* request, Response* response,
-                 Method method, Told told) {
+  // The method of that name, by a thread of the gate, unless that refuses the call.
+  Reactor* unary(Context* context, const char* name, const Message* request, Message* response) {
     const auto reactor = UnaryCall::make(handled(name));
+    const auto& method = std::get<UnaryMethod>(methods_.at(name));
     gate_.enter(credential_of(*context), {.stop = reactor->stop(), .deadline = deadline_of(*context)},
-                [=](const Call& call, const Answer<void>& admitted) {
-                  Answer<Response> answer =
-                      admitted ? method(call, *request) : tl::unexpected(admitted.error());
-                  told(call, admitted.has_value(), answer);
+                [=, this, &method](const Call& call, const Answer<void>& admitted) {
+                  const Answer<MessagePtr> answer =
+                      admitted ? method.run(call, *request) : tl::unexpected(admitted.error());
+                  if (method.changes)
+                    audit_call(audit_, call, audited_call(name, *request), admitted.has_value(), answer);
                   if (!answer) return reactor->finish(status_for(answer.error()));
-                  *response = std::move(*answer);
+                  response->GetReflection()->Swap(answer->get(), response);
                   reactor->finish(grpc::Status::OK);
                 });
     return reactor.get();
   }
 
-  template <typename Request, typename Response, typename Method>
-  Reactor* unary(Context* context, const std::string& name, const Request* request, Response* response,
-                 Method method) {
-    return unary(context, name, request, response, method, [](const auto&...) {});
-  }
-
-  // The same of a call that changes something.
-  template <typename Request, typename Response, typename Method>
-  Reactor* mutation(Context* context, const AuditedCall& audited, const Request* request, Response* response,
-                    Method method) {
-    return unary(context, audited.method, request, response, method,
-                 [=, this](const Call& call, bool admitted, const Answer<Response>& answer) {
-                   if (!admitted) return audit_.refused_at_the_gate(call, audited, answer.error());
-                   audit_.method_ended(call, with_answer(audited, answer ? &*answer : nullptr),
-                                       answer ? nullptr : &answer.error());
-                 });
-  }
-
   Reactor* GetJob(Context* context, const GetJobRequest* request, Job* response) override {
-    return unary(context, "GetJob", request, response,
-                 [this](const Call& call, const auto& of) { return methods_.read.get_job(call, of); });
+    return unary(context, "GetJob", request, response);
   }
   Reactor* ListJobs(Context* context, const ListJobsRequest* request, ListJobsResponse* response) override {
-    return unary(context, "ListJobs", request, response,
-                 [this](const Call& call, const auto& of) { return methods_.read.list_jobs(call, of); });
+    return unary(context, "ListJobs", request, response);
   }
   Reactor* ListCheckpoints(Context* context, const ListCheckpointsRequest* request,
                            ListCheckpointsResponse* response) override {
-    return unary(context, "ListCheckpoints", request, response, [this](const Call& call, const auto& of) {
-      return methods_.read.list_checkpoints(call, of);
-    });
-  }
-  Reactor* GetCapacity(Context* context, const GetCapacityRequest* request, Capacity* response) override {
-    return unary(context, "GetCapacity", request, response, [this](const Call& call, const auto& of) {
-      return methods_.capacity.get_capacity(call, of);
-    });
-  }
-  Reactor* EstimateJob(Context* context, const EstimateJobRequest* request,
-                       EstimateJobResponse* response) override {
-    return unary(context, "EstimateJob", request, response, [this](const Call& call, const auto& of) {
-      return methods_.estimates.estimate_job(call, of);
-    });
+    return unary(context, "ListCheckpoints", request, response);
   }
   Reactor* ListEvents(Context* context, const ListEventsRequest* request,
                       ListEventsResponse* response) override {
-    return unary(context, "ListEvents", request, response,
-                 [this](const Call& call, const auto& of) { return methods_.events.list_events(call, of); });
+    return unary(context, "ListEvents", request, response);
+  }
+  Reactor* EstimateJob(Context* context, const EstimateJobRequest* request,
+                       EstimateJobResponse* response) override {
+    return unary(context, "EstimateJob", request, response);
+  }
+  Reactor* GetCapacity(Context* context, const GetCapacityRequest* request, Capacity* response) override {
+    return unary(context, "GetCapacity", request, response);
   }
   Reactor* CreateJob(Context* context, const CreateJobRequest* request, Job* response) override {
-    return mutation(context, audited_call("CreateJob", *request), request, response,
-                    [this](const Call& call, const auto& of) { return methods_.write.create_job(call, of); });
+    return unary(context, "CreateJob", request, response);
   }
   Reactor* SuspendJob(Context* context, const SuspendJobRequest* request, Job* response) override {
-    return mutation(
-        context, audited_call("SuspendJob", *request), request, response,
-        [this](const Call& call, const auto& of) { return methods_.write.suspend_job(call, of); });
+    return unary(context, "SuspendJob", request, response);
   }
   Reactor* ResumeJob(Context* context, const ResumeJobRequest* request, Job* response) override {
-    return mutation(context, audited_call("ResumeJob", *request), request, response,
-                    [this](const Call& call, const auto& of) { return methods_.write.resume_job(call, of); });
+    return unary(context, "ResumeJob", request, response);
   }
   Reactor* CancelJob(Context* context, const CancelJobRequest* request, Job* response) override {
-    return mutation(context, audited_call("CancelJob", *request), request, response,
-                    [this](const Call& call, const auto& of) { return methods_.write.cancel_job(call, of); });
+    return unary(context, "CancelJob", request, response);
   }
   Reactor* CheckpointNow(Context* context, const CheckpointNowRequest* request, Job* response) override {
-    return mutation(
-        context, audited_call("CheckpointNow", *request), request, response,
-        [this](const Call& call, const auto& of) { return methods_.write.checkpoint_now(call, of); });
+    return unary(context, "CheckpointNow", request, response);
   }
   Reactor* DeleteJob(Context* context, const DeleteJobRequest* request,
                      DeleteJobResponse* response) override {
-    return mutation(context, audited_call("DeleteJob", *request), request, response,
-                    [this](const Call& call, const auto& of) { return methods_.write.delete_job(call, of); });
+    return unary(context, "DeleteJob", request, response);
   }
 
   using News = std::function<void()>;
-  using End = std::function<void(const Fault*)>;  // null: as it should
+  using End = StreamMethod::End;
 
   // begin: Answer<Outflow<Response>::Next>(const Call&, const Request&, News, End), by a thread of the gate.
   template <typename Response, typename Request, typename Begin>
@@ -227,10 +192,16 @@ class GrpcServer final : public RpcServer, private CallbackService {
     return {};
   }
 
-  // source: what has a function next().
-  template <typename Response, typename Source>
-  static typename Outflow<Response>::Next next_of(std::shared_ptr<Source> source) {
-    return [source = std::move(source)](Response& into) { return source->next(into); };
+  // The method of that name.
+  template <typename Response, typename Request>
+  grpc::ServerWriteReactor<Response>* stream(Context* context, const char* name, const Request* request) {
+    const auto& method = std::get<StreamMethod>(methods_.at(name));
+    return stream<Response>(context, name, request,
+                            [&method](const Call& call, const Message& of, const News& news, const End& end) {
+                              return method.open(call, of, news, end).map([](StreamMethod::Next next) {
+                                return typename Outflow<Response>::Next(std::move(next));
+                              });
+                            });
   }
 
   static Outflow<grpc::ByteBuffer>::Next serialized_next_of(std::shared_ptr<JobWatch> watch) {
@@ -253,26 +224,17 @@ class GrpcServer final : public RpcServer, private CallbackService {
         [this, read](const Call& call, const auto& of, const News& news,
                      const End& end) -> Answer<Outflow<grpc::ByteBuffer>::Next> {
           if (!read.ok()) return fault(Code::kInvalidArgument, faults::kBadRequest, read.error_message());
-          return methods_.watch.watch_jobs(call, of, news, [end](const Fault& fault) { end(&fault); })
+          return watch_.watch_jobs(call, of, news, [end](const Fault& fault) { end(&fault); })
               .map(serialized_next_of);
         });
   }
   grpc::ServerWriteReactor<StreamLogsResponse>* StreamLogs(Context* context,
                                                            const StreamLogsRequest* request) override {
-    return stream<StreamLogsResponse>(
-        context, "StreamLogs", request,
-        [this](const Call& call, const auto& of, const News& news, const End& end) {
-          return methods_.logs.stream_logs(call, of, news, end).map(next_of<StreamLogsResponse, LogPipe>);
-        });
+    return stream<StreamLogsResponse>(context, "StreamLogs", request);
   }
   grpc::ServerWriteReactor<StreamMetricsResponse>* StreamMetrics(
       Context* context, const StreamMetricsRequest* request) override {
-    return stream<StreamMetricsResponse>(
-        context, "StreamMetrics", request,
-        [this](const Call& call, const auto& of, const News& news, const End& end) {
-          return methods_.metrics.stream_metrics(call, of, news, end)
-              .map(next_of<StreamMetricsResponse, MetricsPipe>);
-        });
+    return stream<StreamMetricsResponse>(context, "StreamMetrics", request);
   }
 
   const Config config_;
@@ -280,7 +242,8 @@ class GrpcServer final : public RpcServer, private CallbackService {
   Gate& gate_;
   Shares& shares_;
   Audit& audit_;
-  Methods& methods_;
+  const MethodTable methods_;
+  WatchMethods& watch_;
   const OnHandled on_handled_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
