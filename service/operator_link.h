@@ -13,15 +13,9 @@
 #include "common/call_context.h"
 #include "common/result.h"
 #include "service/answer/fault.h"
+#include "service/answer/step_cursor.h"
 
 namespace caravan::service {
-
-// An attempt of a job and a step of it; 0 and 0: before the first.
-struct StepCursor {
-  int attempt = 0;
-  int step = 0;
-  bool operator==(const StepCursor&) const = default;
-};
 
 // All but the address are files in PEM.
 struct OperatorAccess {

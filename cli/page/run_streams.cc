@@ -7,6 +7,7 @@
 #include "cli/page/node_log.h"
 #include "cli/page/run_answers.h"
 #include "service/answer/paging.h"
+#include "service/answer/step_cursor.h"
 #include "service/answer/token.h"
 
 namespace caravan::cli {
@@ -46,18 +47,9 @@ Answer<RunStream> watch_jobs(const RunRecord& record, const WatchJobsRequest& re
   };
 }
 
-Answer<controller::StepCursor> cursor_of(const StreamMetricsRequest& request) {
-  if (request.cursor().empty()) return controller::StepCursor{};
-  const auto place = service::place_of_token(request.cursor(), {request.name()}, 2);
-  const auto attempt = place ? service::number_in<int>((*place)[0]) : std::nullopt;
-  const auto step = place ? service::number_in<int>((*place)[1]) : std::nullopt;
-  if (attempt && step) return controller::StepCursor{.attempt = *attempt, .step = *step};
-  return service::bad_field("cursor", "expected that of a message of StreamMetrics of this very job");
-}
-
 Answer<RunStream> stream_metrics(const RunRecord& record, const StreamMetricsRequest& request) {
   if (auto known = check_job(record, request.name()); !known) return tl::unexpected(known.error());
-  const auto begin = cursor_of(request);
+  const auto begin = service::step_cursor_of(request.cursor(), request.name());
   if (!begin) return tl::unexpected(begin.error());
   return [&record, at = *begin, name = request.name(), follow = request.follow()](Message& message) mutable {
     auto& into = static_cast<StreamMetricsResponse&>(message);
@@ -66,7 +58,7 @@ Answer<RunStream> stream_metrics(const RunRecord& record, const StreamMetricsReq
     if (samples.empty()) return is_all ? Told::kAll : Told::kNothingNow;
     for (const auto& sample : samples) controller::write_sample(sample, *into.add_samples());
     at = samples.back().at;
-    into.set_cursor(service::token_of({name}, {std::to_string(at.attempt), std::to_string(at.step)}));
+    into.set_cursor(service::text_of(at, name));
     return Told::kMessage;
   };
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "operator/api/step_cursor.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
 
 namespace caravan::v1alpha1 {
@@ -26,13 +26,6 @@ class MetricsSample;
 }  // namespace caravan::v1alpha1
 
 namespace caravan::controller {
-
-// Where a reader is: an attempt and a step of it, in the order in which they are trained.
-struct StepCursor {
-  int attempt = 0;
-  int step = 0;
-  friend auto operator<=>(const StepCursor&, const StepCursor&) = default;
-};
 
 // Numbers of a step, small: an operator keeps many.
 struct StepSample {

@@ -1,7 +1,6 @@
 #include "service/methods/metrics_methods.h"
 
 #include "service/access/review.h"
-#include "service/answer/token.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
@@ -9,19 +8,6 @@ namespace {
 
 using v1alpha1::StreamMetricsRequest;
 using v1alpha1::StreamMetricsResponse;
-
-std::string text_of(StepCursor at, const std::string& job_uid) {
-  return token_of({job_uid}, {std::to_string(at.attempt), std::to_string(at.step)});
-}
-
-Answer<StepCursor> cursor_of(const std::string& text, const std::string& job_uid) {
-  if (text.empty()) return StepCursor{};
-  const auto parts = place_of_token(text, {job_uid}, 2);
-  const auto attempt = parts ? number_in<int>((*parts)[0]) : std::nullopt;
-  const auto step = parts ? number_in<int>((*parts)[1]) : std::nullopt;
-  if (attempt && step && *attempt >= 0 && *step >= 0) return StepCursor{*attempt, *step};
-  return bad_field("cursor", "expected that of a message of StreamMetrics of this very job");
-}
 
 }  // namespace
 
@@ -43,7 +29,7 @@ Answer<MetricsMethods::Wish> MetricsMethods::wish_of(const Call& call, const Str
   const auto entry = lookup_.find(call, *key);
   if (!entry) return tl::unexpected(entry.error());
   Wish wish{.job = *key, .job_uid = std::string((*entry)->object->uid())};
-  const auto at = cursor_of(request.cursor(), wish.job_uid);
+  const auto at = step_cursor_of(request.cursor(), wish.job_uid);
   if (!at) return tl::unexpected(at.error());
   wish.at = *at;
   return wish;

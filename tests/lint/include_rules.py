@@ -21,7 +21,7 @@ ROOMS = {
     "kube/transport": {"common", "kube"},
     "serving": {"http", "kube", "kube/transport", "common"},
     "operator/api": {"kube", "proto", "common"},
-    "operator/steps": {"kube", "proto", "common", "coordination"},
+    "operator/steps": {"operator/api", "kube", "proto", "common", "coordination"},
     "operator/view": {"operator/api", "planner", "kube", "proto", "common", "coordination"},
     "operator": {"operator/api", "operator/steps", "operator/view", "serving", "planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "service/answer": {"operator/api", "kube", "proto", "common"},
