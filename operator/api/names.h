@@ -73,7 +73,6 @@ inline constexpr char kNvidiaProduct[] = "nvidia.com/gpu.product";  // of nodes,
 inline constexpr char kNvidiaMemory[] = "nvidia.com/gpu.memory";    // of one GPU, in MiB
 inline constexpr char kAmdProduct[] = "amd.com/gpu.product-name";
 inline constexpr char kAmdMemory[] = "amd.com/gpu.vram";                      // of one GPU, such as 192G
-inline constexpr char kHostNetwork[] = "training.caravan.dev/host-network";   // of namespaces, see kEnabled
 inline constexpr char kCertificates[] = "training.caravan.dev/certificates";  // the set that the pod has
 // Of a pod: its place in the order in which nodes of one pipeline replica are neighbours.
 inline constexpr char kTopologyIndex[] = "training.caravan.dev/topology-index";
@@ -96,8 +95,7 @@ inline constexpr char kWorkload[] = "kueue.x-k8s.io/workload";           // of a
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";  // of a pod
 }  // namespace annotations
 
-// Value of labels::kMetrics: pods of this namespace may read the metrics of every job. Of
-// labels::kHostNetwork: jobs of this namespace may use the network of their nodes.
+// Value of labels::kMetrics: pods of this namespace may read the metrics of every job.
 inline constexpr char kEnabled[] = "enabled";
 inline constexpr std::size_t kLongestCheckpointRequest = 256;  // that the status has room for
 inline constexpr const char* kManager = kOperator;             // value of kManagedBy

@@ -39,16 +39,13 @@ JsonObject field_variable(const std::string& name, const std::string& path) {
 }  // namespace
 
 // Ours come first and win: a user's variable of the same name is left out.
-JsonArray pod_environment(const Job& job, const v1alpha1::JobPlan& plan, int node) {
+JsonArray pod_environment(const Job& job, int node) {
   JsonArray all{
       variable("CARAVAN_IN_POD", "1"),
       field_variable("CARAVAN_POD_IP", "status.podIP"),
       field_variable("CARAVAN_POD_UID", "metadata.uid"),
-      variable("CARAVAN_JOB_NAME", job.key.name),
-      variable("CARAVAN_JOB_NAMESPACE", job.key.name_space),
       variable("CARAVAN_JOB_UID", job.uid),
       variable("CARAVAN_NODE_INDEX", std::to_string(node)),
-      variable("CARAVAN_NODES", std::to_string(plan.nodes())),
       variable("CARAVAN_COORDINATOR", fmt::format("{}:{}", coordinator_host(job), kCoordinatorPort))};
   const auto is_ours = [&](const std::string& name) {
     return std::any_of(all.begin(), all.end(),

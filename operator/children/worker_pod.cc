@@ -95,7 +95,7 @@ JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alp
       {"name", kWorkerContainer},
       {"image", worker.image().empty() ? settings.worker_image : worker.image()},
       {"args", arguments(job, plan, request, settings)},
-      {"env", pod_environment(job, plan, request.node)},
+      {"env", pod_environment(job, request.node)},
       {"ports", ports(worker, request.node)},
       {"resources", pod_resources(worker, plan, planner::shape_of(plan).ranks_of(request.node), settings)},
       {"volumeMounts", std::move(mounts)},
