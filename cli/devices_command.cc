@@ -9,12 +9,12 @@
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "cli/load_devices.h"
+#include "cli/terminal.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/table.h"
 #include "planner/measured_error.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -11,12 +11,12 @@
 #include "cli/cluster/job_names.h"
 #include "cli/commands.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 #include "common/arguments/parse_error.h"
 #include "common/arguments/unknown_argument.h"
 #include "common/environment.h"
 #include "common/refusal.h"
 #include "common/version.h"
-#include "report_text/console_style.h"
 
 namespace {
 
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
                name == kPlugin ? "kubectl caravan" : "caravan");
   app.set_version_flag("--version", "caravan " + std::string(caravan::version()));
   app.require_subcommand(0, 1);  // CLI11 would ask for a command without naming the one it does not know
-  app.formatter(std::make_shared<caravan::cli::HelpFormatter>(caravan::output_width()));
+  app.formatter(std::make_shared<caravan::cli::HelpFormatter>(caravan::cli::output_width()));
 
   caravan::cli::Action action;
   caravan::cli::add_commands(app, action);

@@ -18,13 +18,13 @@
 #include "cli/run/device_facts.h"
 #include "cli/run/machine.h"
 #include "cli/shape_of_folder.h"
+#include "cli/terminal.h"
 #include "common/json.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/explain.h"
 #include "planner/explain/picture.h"
 #include "planner/explain/why.h"
 #include "planner/plan.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "common/json.h"
 #include "common/readable_integer.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/model/parameters.h"
 #include "planner/model/presets.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "cli/say.h"
+#include "cli/terminal.h"
 #include "common/json.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/explain.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 

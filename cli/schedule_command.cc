@@ -18,10 +18,10 @@
 #include "cli/schedule/timeline_text.h"
 #include "cli/schedule/trace_reader.h"
 #include "cli/schedule/trace_text.h"
+#include "cli/terminal.h"
 #include "common/readable_percent.h"
 #include "planner/explain/schedule_picture.h"
 #include "planner/schedule/generate.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/cluster/job_description.h"
 #include "cli/cluster/job_facts.h"
 #include "cli/cluster/print_jobs.h"
-#include "report_text/console_style.h"
+#include "cli/terminal.h"
 
 namespace caravan::cli {
 namespace {

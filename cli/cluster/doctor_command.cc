@@ -9,6 +9,7 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/diagnosis.h"
 #include "cli/cluster/job_facts.h"
+#include "cli/terminal.h"
 #include "common/json.h"
 #include "planner/explain/table.h"
 #include "report_text/console_style.h"

@@ -11,6 +11,7 @@
 #include "cli/load_job.h"
 #include "cli/print_plan.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 #include "cli/yaml_reader.h"
 #include "common/json.h"
 #include "common/standard_stream.h"
@@ -19,7 +20,6 @@
 #include "operator/view/pool_choice.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/table.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/documents.h"
 #include "cli/cluster/job_events.h"
+#include "cli/terminal.h"
 #include "kube/api/object.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

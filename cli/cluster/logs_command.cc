@@ -11,6 +11,7 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 #include "common/utf8.h"
 #include "operator/api/job_object.h"
 #include "operator/view/pod_log.h"

@@ -7,8 +7,8 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/step_curve.h"
+#include "cli/terminal.h"
 #include "operator/api/job_object.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include "cli/cluster/documents.h"
 #include "cli/cluster/job_table.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 #include "kube/api/object.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/cluster/job_news.h"
 #include "cli/cluster/job_table.h"
 #include "cli/say.h"
-#include "report_text/console_style.h"
+#include "cli/terminal.h"
 
 namespace caravan::cli {
 namespace {

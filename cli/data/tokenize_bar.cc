@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cli/terminal.h"
 #include "common/readable_bytes.h"
 #include "common/readable_duration.h"
 #include "common/readable_integer.h"

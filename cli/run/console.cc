@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/run/json_lines.h"
+#include "cli/terminal.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "report_text/checkpoint_line.h"
 
