@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kube/watch/store.h"
-#include "operator/api/job_reader.h"
+#include "operator/controller/job_reader.h"
 #include "operator/controller/snapshot.h"
 
 namespace caravan::controller {

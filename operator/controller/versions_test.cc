@@ -4,8 +4,8 @@
 
 #include "common/json.h"
 #include "operator/api/conditions.h"
-#include "operator/api/job_reader.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/job_reader.h"
 #include "operator/controller/plan_record.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"

@@ -1,4 +1,4 @@
-#include "operator/api/job_reader.h"
+#include "operator/controller/job_reader.h"
 
 #include <boost/json/value.hpp>
 #include <functional>
