@@ -17,21 +17,12 @@
 namespace caravan::controller {
 namespace {
 
+using kube::fields_of;
 using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
+using kube::texts_at;
 using Names = std::initializer_list<std::string_view>;
-
-// Those of the fields of the object at `path` that are there.
-JsonObject fields_of(const Json& from, kube::JsonPath path, Names names) {
-  JsonObject kept;
-  const Json* object = kube::find(from, path);
-  if (object == nullptr) return kept;
-  for (const std::string_view name : names) {
-    if (const Json* value = kube::find(*object, {name})) kept[name] = *value;
-  }
-  return kept;
-}
 
 // The API server takes references to owners with names and UIDs of any length.
 constexpr std::size_t kLongestName = 253;
@@ -74,16 +65,6 @@ JsonObject container_status(const Json& status) {
   if (kube::find(status, {"state", "waiting"}) != nullptr)
     state["waiting"] = fields_of(status, {"state", "waiting"}, {"reason", "message"});
   return {{"state", std::move(state)}};
-}
-
-Texts texts_at(const Json& object, kube::JsonPath path) {
-  Texts texts;
-  const Json* all = kube::find(object, path);
-  if (all == nullptr || !all->is_object()) return texts;
-  for (const auto& entry : all->get_object()) {
-    if (entry.value().is_string()) texts[entry.key()] = std::string(entry.value().get_string());
-  }
-  return texts;
 }
 
 // What children inherit, and what queueing systems are told by.

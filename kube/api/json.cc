@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 
 namespace caravan::kube {
@@ -46,6 +47,32 @@ const JsonArray& array_at(const Json& from, JsonPath path) {
   static const JsonArray kNothing;
   const Json* value = find(from, path);
   return value != nullptr && value->is_array() ? value->get_array() : kNothing;
+}
+
+std::map<std::string, std::string> texts_at(const Json& from, JsonPath path) {
+  std::map<std::string, std::string> texts;
+  const Json* found = find(from, path);
+  if (found == nullptr || !found->is_object()) return texts;
+  for (const auto& entry : found->get_object()) {
+    if (entry.value().is_string()) texts[entry.key()] = std::string(entry.value().get_string());
+  }
+  return texts;
+}
+
+JsonObject fields_of(const Json& from, JsonPath path, std::initializer_list<std::string_view> names) {
+  JsonObject fields;
+  const Json* object = find(from, path);
+  if (object == nullptr) return fields;
+  for (const std::string_view name : names) {
+    if (const Json* value = find(*object, {name})) fields[name] = *value;
+  }
+  return fields;
+}
+
+const Json* find_condition(const JsonArray& conditions, std::string_view type) {
+  const auto found = std::ranges::find_if(
+      conditions, [&](const Json& condition) { return text_at(condition, {"type"}) == type; });
+  return found == conditions.end() ? nullptr : &*found;
 }
 
 }  // namespace caravan::kube

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,5 +33,11 @@ std::string text_at(const Json& from, JsonPath path);
 bool flag_at(const Json& from, JsonPath path);
 std::optional<std::int64_t> integer_at(const Json& from, JsonPath path);
 const JsonArray& array_at(const Json& from, JsonPath path);
+// Labels, annotations and the like: the fields there that are texts.
+std::map<std::string, std::string> texts_at(const Json& from, JsonPath path);
+// Those of the fields of the object at `path` that are there.
+JsonObject fields_of(const Json& from, JsonPath path, std::initializer_list<std::string_view> names);
+// Of a status's conditions; null where none is of that type.
+const Json* find_condition(const JsonArray& conditions, std::string_view type);
 
 }  // namespace caravan::kube

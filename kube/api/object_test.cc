@@ -26,6 +26,22 @@ TEST(Json, ReadsWhatIsAbsentOrOfAnotherTypeAsNothing) {
   EXPECT_TRUE(array_at(object, {"x"}).empty());
 }
 
+TEST(Json, TakesOfAnObjectItsTextsOrSomeOfItsFields) {
+  const Json object = json(R"({"metadata":{"labels":{"a":"1","b":2,"c":"3"}}})");
+  EXPECT_EQ(texts_at(object, {"metadata", "labels"}),
+            (std::map<std::string, std::string>{{"a", "1"}, {"c", "3"}}));
+  EXPECT_EQ(fields_of(object, {"metadata", "labels"}, {"b", "c", "d"}), (JsonObject{{"b", 2}, {"c", "3"}}));
+  EXPECT_TRUE(texts_at(object, {"metadata", "annotations"}).empty());
+  EXPECT_TRUE(fields_of(object, {"metadata", "annotations"}, {"a"}).empty());
+}
+
+TEST(Json, FindsAConditionByItsType) {
+  const Json status = json(R"({"conditions":[{"type":"Ready"},{"type":"Late","status":"True"}]})");
+  const JsonArray& conditions = array_at(status, {"conditions"});
+  EXPECT_EQ(find_condition(conditions, "Late"), &conditions[1]);
+  EXPECT_EQ(find_condition(conditions, "Gone"), nullptr);
+}
+
 TEST(Json, NamesWhatCannotBeParsed) {
   EXPECT_EQ(parse_json("{", "the answer").error().message.find("the answer is no JSON"), 0U);
 }

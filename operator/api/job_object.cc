@@ -96,16 +96,6 @@ std::string read_status(const kube::Json& object, Job& job) {
   return read ? "" : "its status cannot be read: " + read.error().message;
 }
 
-std::map<std::string, std::string> texts_at(const kube::Json& object, kube::JsonPath path) {
-  std::map<std::string, std::string> texts;
-  const kube::Json* all = kube::find(object, path);
-  if (all == nullptr || !all->is_object()) return texts;
-  for (const auto& entry : all->get_object()) {
-    if (entry.value().is_string()) texts[entry.key()] = std::string(entry.value().get_string());
-  }
-  return texts;
-}
-
 kube::JsonObject reference_of(const kube::Json& object) {
   kube::JsonObject metadata;
   for (const char* field : {"name", "namespace", "uid", "resourceVersion"}) {
@@ -124,8 +114,8 @@ Job read_job_but_spec(const kube::Json& object) {
   job.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   job.being_deleted = kube::is_being_deleted(object);
   job.checkpoint_request = kube::text_at(object, {"metadata", "annotations", annotations::kCheckpoint});
-  job.labels = texts_at(object, {"metadata", "labels"});
-  job.annotations = texts_at(object, {"metadata", "annotations"});
+  job.labels = kube::texts_at(object, {"metadata", "labels"});
+  job.annotations = kube::texts_at(object, {"metadata", "annotations"});
   job.reference = reference_of(object);
   job.unreadable_status = read_status(object, job);
   return job;

@@ -14,17 +14,6 @@ namespace {
 using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
-using Texts = std::map<std::string, std::string>;
-
-Texts texts_at(const Json& from, kube::JsonPath path) {
-  Texts texts;
-  const Json* found = kube::find(from, path);
-  if (found == nullptr || !found->is_object()) return texts;
-  for (const auto& entry : found->get_object()) {
-    if (entry.value().is_string()) texts[entry.key()] = std::string(entry.value().get_string());
-  }
-  return texts;
-}
 
 std::string item_text(const JsonArray& items, std::size_t index) {
   return index < items.size() && items[index].is_string() ? std::string(items[index].get_string()) : "";
@@ -65,7 +54,8 @@ void read_assignment(const Json& object, WorkloadView& view) {
   const JsonArray& assignments = kube::array_at(object, {"status", "admission", "podSetAssignments"});
   if (assignments.empty()) return;  // ours has one set of pods
   std::set<std::string> flavors;
-  for (const auto& [resource, flavor] : texts_at(assignments.front(), {"flavors"})) flavors.insert(flavor);
+  for (const auto& [resource, flavor] : kube::texts_at(assignments.front(), {"flavors"}))
+    flavors.insert(flavor);
   view.flavors.assign(flavors.begin(), flavors.end());
   if (const Json* topology = kube::find(assignments.front(), {"topologyAssignment"}))
     view.domains = read_domains(*topology);
@@ -84,9 +74,9 @@ void read_checks(const Json& object, WorkloadView& view) {
       if (view.check_waited_for.empty()) view.check_waited_for = told_of_check(check);
     }
     for (const Json& update : kube::array_at(check, {"podSetUpdates"})) {
-      view.updates.push_back({.labels = texts_at(update, {"labels"}),
-                              .annotations = texts_at(update, {"annotations"}),
-                              .node_selector = texts_at(update, {"nodeSelector"}),
+      view.updates.push_back({.labels = kube::texts_at(update, {"labels"}),
+                              .annotations = kube::texts_at(update, {"annotations"}),
+                              .node_selector = kube::texts_at(update, {"nodeSelector"}),
                               .tolerations = kube::array_at(update, {"tolerations"})});
     }
   }
@@ -99,9 +89,8 @@ void put_condition(const WorkloadCondition& wanted, TimePoint now, JsonArray& co
                        {"reason", wanted.reason},
                        {"message", wanted.message},
                        {"lastTransitionTime", to_text(now)}};
-  const auto there = std::ranges::find_if(
-      conditions, [&](const Json& each) { return kube::text_at(each, {"type"}) == wanted.type; });
-  if (there == conditions.end()) {
+  const Json* there = kube::find_condition(conditions, wanted.type);
+  if (there == nullptr) {
     conditions.push_back(std::move(condition));
     return;
   }
@@ -109,7 +98,7 @@ void put_condition(const WorkloadCondition& wanted, TimePoint now, JsonArray& co
     condition["lastTransitionTime"] = kube::text_at(*there, {"lastTransitionTime"});
   if (const Json* generation = kube::find(*there, {"observedGeneration"}))
     condition["observedGeneration"] = *generation;
-  *there = std::move(condition);
+  conditions[static_cast<std::size_t>(there - conditions.data())] = std::move(condition);
 }
 
 JsonObject status_patch(const WorkloadView& workload, JsonObject status) {
@@ -132,9 +121,7 @@ std::string requeue_reason(const std::string& eviction) {
 }  // namespace
 
 const Json* WorkloadView::condition(std::string_view type) const {
-  const auto found = std::ranges::find_if(
-      conditions, [&](const Json& each) { return kube::text_at(each, {"type"}) == type; });
-  return found == conditions.end() ? nullptr : &*found;
+  return kube::find_condition(conditions, type);
 }
 
 bool WorkloadView::is_true(std::string_view type) const {
@@ -143,7 +130,7 @@ bool WorkloadView::is_true(std::string_view type) const {
 }
 
 FlavorView read_flavor(const Json& object) {
-  return {.node_labels = texts_at(object, {"spec", "nodeLabels"}),
+  return {.node_labels = kube::texts_at(object, {"spec", "nodeLabels"}),
           .tolerations = kube::array_at(object, {"spec", "tolerations"})};
 }
 

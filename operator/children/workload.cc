@@ -13,14 +13,6 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-JsonObject fields_of(const Json& from, std::initializer_list<const char*> names) {
-  JsonObject some;
-  for (const char* name : names) {
-    if (const Json* value = kube::find(from, {name})) some[name] = *value;
-  }
-  return some;
-}
-
 // What counts against a quota, or decides which machines may take the pod: of a pod as it will be made, so
 // that it asks for no more and no less. Variables and mounts stay out: they count for nothing, and a queue
 // refuses some of them.
@@ -29,11 +21,12 @@ JsonObject pod_template(const Job& job, const v1alpha1::JobPlan& plan, const Set
   const Json pod = pod_intent(job, plan, request, settings);
   const Json& spec = pod.at("spec");
   JsonObject wanted =
-      fields_of(spec, {"restartPolicy", "nodeSelector", "affinity", "tolerations", "priorityClassName",
+      kube::fields_of(spec, {},
+                      {"restartPolicy", "nodeSelector", "affinity", "tolerations", "priorityClassName",
                        "runtimeClassName", "overhead", "resourceClaims"});
   JsonArray containers;
   for (const Json& container : spec.at("containers").as_array())
-    containers.push_back(fields_of(container, {"name", "image", "resources"}));
+    containers.push_back(kube::fields_of(container, {}, {"name", "image", "resources"}));
   wanted["containers"] = std::move(containers);
   return {{"spec", std::move(wanted)}};
 }

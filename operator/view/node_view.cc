@@ -30,11 +30,7 @@ void add_amounts(const Json& quantities, Demand& to) {
 NodeView read_node(const Json& object) {
   NodeView view;
   view.name = kube::key_of(object).name;
-  if (const Json* all = kube::find(object, {"metadata", "labels"}); all != nullptr && all->is_object()) {
-    for (const auto& label : all->get_object()) {
-      if (label.value().is_string()) view.labels[label.key()] = std::string(label.value().get_string());
-    }
-  }
+  view.labels = kube::texts_at(object, {"metadata", "labels"});
   if (const Json* all = kube::find(object, {"status", "allocatable"})) add_amounts(*all, view.allocatable);
   view.usable = has_condition(object, "Ready", "True") && !kube::flag_at(object, {"spec", "unschedulable"});
   return view;

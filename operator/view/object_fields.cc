@@ -5,10 +5,7 @@ namespace caravan::controller {
 using kube::Json;
 
 const Json* condition_of(const Json& object, std::string_view type) {
-  for (const Json& condition : kube::array_at(object, {"status", "conditions"})) {
-    if (kube::text_at(condition, {"type"}) == type) return &condition;
-  }
-  return nullptr;
+  return kube::find_condition(kube::array_at(object, {"status", "conditions"}), type);
 }
 
 bool has_condition(const Json& object, std::string_view type, std::string_view status) {
