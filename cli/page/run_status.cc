@@ -1,7 +1,5 @@
 #include "cli/page/run_status.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "operator/api/conditions.h"
@@ -28,11 +26,9 @@ Conditions conditions_of(JobStatus& status, TimePoint now) {
 
 void begin_attempt(int attempt, Conditions conditions, JobStatus& status) {
   status.set_attempt(std::max(status.attempt(), attempt));
-  conditions.set(conditions::kRunning, true, reasons::kRendezvous,
-                 fmt::format("attempt {}: the ranks start", attempt));
-  const std::string begun = fmt::format("attempt {} has started", attempt);
+  conditions.write(controller::ranks_start(attempt, std::nullopt));
   for (const char* over : {conditions::kRestarting, conditions::kStraggling})
-    conditions.clear(over, reasons::kAttemptStarted, begun);
+    conditions.write(controller::ends_with_attempt(over, attempt));
 }
 
 void show_event(const v1alpha1::JobEvent& event, Conditions conditions, JobStatus& status) {
@@ -48,13 +44,9 @@ void show_save(const JobSpec& spec, const CheckpointReport& report, TimePoint no
                JobStatus& status) {
   if (report.outcome() == CheckpointReport::Written) {
     controller::show_checkpoint(spec, report.step(), now, status);
-    conditions.clear(conditions::kCheckpointFailing, reasons::kSaved,
-                     fmt::format("the checkpoint of step {} is complete", report.step()));
+    conditions.write(controller::save_complete(report.step()));
   }
-  if (report.outcome() == CheckpointReport::Failed)
-    conditions.set(
-        conditions::kCheckpointFailing, true, reasons::kSaveFailed,
-        fmt::format("step {} has no checkpoint, and training goes on: {}", report.step(), report.message()));
+  if (report.outcome() == CheckpointReport::Failed) conditions.write(controller::save_failed(report));
 }
 
 void show_state(JobStatus& status) {
@@ -88,8 +80,7 @@ void show_report(const JobSpec& spec, const JobReport& report, TimePoint now, Jo
       break;
     case JobReport::kStep:
       controller::show_step(spec, report.step(), now, *status.mutable_progress());
-      conditions.set(conditions::kRunning, true, reasons::kStepsAdvancing,
-                     fmt::format("attempt {} makes steps", report.step().attempt()));
+      conditions.write(controller::steps_advance(report.step().attempt(), std::nullopt));
       break;
     case JobReport::kEvent:
       show_event(report.event(), conditions, status);

@@ -38,35 +38,23 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
   Conditions conditions(status, generation, now);
   count_told_restarts(spec.failure_policy(), progress, pods, progress.attempt, now, status);
   if (progress.short_attempts) status.set_short_attempts(*progress.short_attempts);
-  conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
-                   fmt::format("attempt {} has started", progress.attempt));
+  conditions.write(ends_with_attempt(conditions::kRestarting, progress.attempt));
   if (progress.stragglers.empty()) {
-    conditions.clear(conditions::kStraggling, reasons::kAttemptStarted,
-                     fmt::format("attempt {} has started", progress.attempt));
+    conditions.write(ends_with_attempt(conditions::kStraggling, progress.attempt));
   } else {
     conditions.set(conditions::kStraggling, true, reasons::kStraggler, told_of(progress.stragglers));
   }
-  const std::string from =
-      progress.resumed_step ? fmt::format(", from the checkpoint of step {} on", *progress.resumed_step) : "";
-  if (!progress.step) {
-    conditions.set(conditions::kRunning, true, reasons::kRendezvous,
-                   fmt::format("attempt {}: the ranks start{}", progress.attempt, from));
-    return;
-  }
-  conditions.set(conditions::kRunning, true, reasons::kStepsAdvancing,
-                 fmt::format("attempt {} makes steps{}", progress.attempt, from));
+  if (!progress.step) return conditions.write(ranks_start(progress.attempt, progress.resumed_step));
+  conditions.write(steps_advance(progress.attempt, progress.resumed_step));
   conditions.clear(conditions::kStalled, reasons::kStepsAdvancing, "steps are made again");
 }
 
 void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status) {
   Conditions conditions(status, generation, now);
   if (progress.failed_save) {
-    conditions.set(conditions::kCheckpointFailing, true, reasons::kSaveFailed,
-                   fmt::format("step {} has no checkpoint, and training goes on: {}",
-                               progress.failed_save->step(), progress.failed_save->message()));
+    conditions.write(save_failed(*progress.failed_save));
   } else if (!progress.checkpoints.empty()) {
-    conditions.clear(conditions::kCheckpointFailing, reasons::kSaved,
-                     fmt::format("the checkpoint of step {} is complete", progress.checkpoints.back().step));
+    conditions.write(save_complete(progress.checkpoints.back().step));
   }
 }
 

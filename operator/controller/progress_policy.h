@@ -17,7 +17,7 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
                      const std::vector<PodView>& pods, int generation, TimePoint now,
                      v1alpha1::JobStatus& status);
 
-// The condition CheckpointFailing: from the first save that fails to the next one that does not.
+// The condition CheckpointFailing.
 void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status);
 
 // The request for a checkpoint that nobody has answered yet; a job that makes no steps is not asked. Named so

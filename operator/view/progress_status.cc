@@ -9,6 +9,7 @@
 
 #include "common/json.h"
 #include "common/quantity.h"
+#include "operator/api/names.h"
 
 namespace caravan::controller {
 namespace {
@@ -26,6 +27,10 @@ std::string shown_loss(double loss) {
   if (std::isnan(loss)) return "NaN";
   if (std::isinf(loss)) return loss > 0 ? "Infinity" : "-Infinity";
   return json_number(loss);
+}
+
+std::string from_checkpoint(std::optional<int> resumed_step) {
+  return resumed_step ? fmt::format(", from the checkpoint of step {} on", *resumed_step) : "";
 }
 
 }  // namespace
@@ -54,6 +59,32 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
   if (const std::int64_t peak = fullest(step); peak > 0)
     shown.set_peak_memory_per_device(readable_quantity(peak));
   shown.set_last_update_time(to_text(now));
+}
+
+ConditionChange ranks_start(int attempt, std::optional<int> resumed_step) {
+  return set_condition(conditions::kRunning, true, reasons::kRendezvous,
+                       fmt::format("attempt {}: the ranks start{}", attempt, from_checkpoint(resumed_step)));
+}
+
+ConditionChange steps_advance(int attempt, std::optional<int> resumed_step) {
+  return set_condition(conditions::kRunning, true, reasons::kStepsAdvancing,
+                       fmt::format("attempt {} makes steps{}", attempt, from_checkpoint(resumed_step)));
+}
+
+ConditionChange ends_with_attempt(const char* condition, int started_attempt) {
+  return clear_condition(condition, reasons::kAttemptStarted,
+                         fmt::format("attempt {} has started", started_attempt));
+}
+
+ConditionChange save_failed(const v1alpha1::CheckpointReport& report) {
+  return set_condition(
+      conditions::kCheckpointFailing, true, reasons::kSaveFailed,
+      fmt::format("step {} has no checkpoint, and training goes on: {}", report.step(), report.message()));
+}
+
+ConditionChange save_complete(int step) {
+  return clear_condition(conditions::kCheckpointFailing, reasons::kSaved,
+                         fmt::format("the checkpoint of step {} is complete", step));
 }
 
 std::vector<v1alpha1::CheckpointStatus> checkpoints_of(const v1alpha1::JobStatus& status) {

@@ -1,10 +1,12 @@
-// How a job's training goes, as its status shows it. Pure.
+// How a job's training goes, as its status shows it: on a cluster, and on the page of `caravan run`. Pure.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "caravan/v1alpha1/job.pb.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_object.h"
 
 namespace caravan::controller {
@@ -15,6 +17,16 @@ void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 // The step that was made last, as of now.
 void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
                v1alpha1::ProgressStatus& shown);
+
+// Running, of an attempt whose ranks start, and of one that makes steps. resumed_step: whose checkpoint it
+// went on from.
+ConditionChange ranks_start(int attempt, std::optional<int> resumed_step);
+ConditionChange steps_advance(int attempt, std::optional<int> resumed_step);
+// A condition that was of the attempt before.
+ConditionChange ends_with_attempt(const char* condition, int started_attempt);
+// CheckpointFailing: from the first save that fails to the next one that does not.
+ConditionChange save_failed(const v1alpha1::CheckpointReport& report);
+ConditionChange save_complete(int step);
 
 constexpr std::size_t kMostCheckpointsShown = 16;
 
