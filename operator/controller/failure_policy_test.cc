@@ -6,7 +6,7 @@
 #include "operator/api/conditions.h"
 #include "operator/controller/restart_count.h"
 #include "operator/controller/told_failure.h"
-#include "operator/service/progress_board.h"
+#include "operator/service/job_progress.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {

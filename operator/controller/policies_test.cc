@@ -13,7 +13,7 @@
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/story.h"
 #include "operator/controller/suspension_policy.h"
-#include "operator/service/progress_board.h"
+#include "operator/service/job_progress.h"
 #include "operator/testing/jobs.h"
 #include "operator/view/device_survey.h"
 #include "operator/view/progress_status.h"

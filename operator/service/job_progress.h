@@ -1,4 +1,4 @@
-// What the coordinator of a job reported last.
+// What the coordinator of a job reported last, and how a report is added to that. Pure.
 #pragma once
 
 #include <optional>
@@ -42,5 +42,8 @@ struct JobProgress {
   double stall_seconds = 0;    // and that training waited for those it wrote, or tried to
   std::optional<v1alpha1::JobResult> result = {};
 };
+
+// Reports that are old or come twice change nothing. True when anything but a step changed.
+bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& progress);
 
 }  // namespace caravan::controller

@@ -68,7 +68,4 @@ class ProgressBoard {
   std::map<std::string, Entry> entries_;
 };
 
-// Reports that are old or come twice change nothing. True when anything but a step changed.
-bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& progress);
-
 }  // namespace caravan::controller
