@@ -508,32 +508,5 @@ TEST(HolderOf, OnlyATokenForUsThatWasGivenToAPodIsGood) {
   for (const std::string& status : bad) EXPECT_FALSE(holder_of(review(status))) << status;
 }
 
-TEST(AddReport, WhatIsOldChangesNothing) {
-  JobProgress progress;
-  EXPECT_TRUE(add_report(started(2), TimePoint(), progress));
-  EXPECT_FALSE(add_report(started(1), TimePoint(), progress));
-  EXPECT_FALSE(add_report(started(2), TimePoint(), progress));
-  v1alpha1::JobReport step;
-  step.mutable_step()->set_attempt(1);
-  EXPECT_FALSE(add_report(step, TimePoint(), progress));
-  EXPECT_FALSE(progress.step);
-  step.mutable_step()->set_attempt(2);
-  EXPECT_TRUE(add_report(step, TimePoint(), progress)) << "the first step is news";
-  EXPECT_FALSE(add_report(step, TimePoint(), progress));
-}
-
-TEST(AddReport, AFailureThatIsToldAgainKeepsTheTimeOfItsFirstReport) {
-  const TimePoint first = TimePoint() + std::chrono::seconds(5);
-  JobProgress progress;
-  v1alpha1::JobReport failure;
-  failure.mutable_event()->set_attempt(1);
-  add_report(failure, first, progress);
-  add_report(failure, first + std::chrono::seconds(9), progress);
-  EXPECT_EQ(progress.event_at, first);
-  failure.mutable_event()->set_attempt(2);
-  add_report(failure, first + std::chrono::seconds(9), progress);
-  EXPECT_EQ(progress.event_at, first + std::chrono::seconds(9));
-}
-
 }  // namespace
 }  // namespace caravan::controller::testing
