@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kube/client/backoff.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
@@ -19,12 +20,6 @@ constexpr seconds kFirstPause{30};
 constexpr seconds kLongestPause{600};
 // An old job that no machines will ever suffice for does not keep all others waiting.
 constexpr int kMostAhead = 8;
-
-seconds pause_of(int given_back) {
-  seconds pause = kFirstPause;
-  for (int i = 1; i < given_back && pause < kLongestPause; ++i) pause *= 2;
-  return std::min(pause, kLongestPause);
-}
 
 // Since when it has some machines and not all; nothing while it has none, or all.
 std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::JobStatus& status,
@@ -67,7 +62,8 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
     return verdict;
   }
   const int times = status.gang().given_back() + 1;
-  const seconds pause = pause_of(times) + std::min(seen.gangs_ahead, kMostAhead) * timeout;
+  const auto pause =
+      kube::exponential(kFirstPause, kLongestPause, times) + std::min(seen.gangs_ahead, kMostAhead) * timeout;
   const std::string again = to_text(std::chrono::ceil<seconds>(now + pause));
   verdict.course = Course::kStops;
   verdict.gives_back = true;
