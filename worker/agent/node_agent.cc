@@ -22,6 +22,33 @@ using v1alpha1::RankCommand;
 // The loop looks once in a heartbeat, so a stopped rank is seen after one and killed after three more.
 constexpr double kHeartbeatsUntilSilent = 2.5;
 
+struct AttemptCommand {
+  int attempt = 0;
+  RankCommand command = {};
+};
+
+// What a message tells the ranks of an attempt; nothing where it is about something else.
+std::optional<AttemptCommand> command_in(const CoordinatorMessage& message) {
+  AttemptCommand told;
+  switch (message.message_case()) {
+    case CoordinatorMessage::kStopAfterStep:
+      told.attempt = message.stop_after_step().attempt();
+      told.command.set_stop_after_step(message.stop_after_step().step());
+      return told;
+    case CoordinatorMessage::kSaveCheckpoint:
+      told.attempt = message.save_checkpoint().attempt();
+      told.command.set_save(true);
+      told.command.set_request(message.save_checkpoint().request());
+      return told;
+    case CoordinatorMessage::kAskActivity:
+      told.attempt = message.ask_activity().attempt();
+      told.command.set_tell_activity(true);
+      return told;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 NodeAgent::NodeAgent(NodeAgentConfig config, Supervisor& supervisor, Metrics& metrics, int signal_fd)
@@ -117,22 +144,6 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       return start_attempt(message.start_attempt());
     case CoordinatorMessage::kStopAttempt:
       return stop_attempt(message.stop_attempt());
-    case CoordinatorMessage::kStopAfterStep: {
-      RankCommand command;
-      command.set_stop_after_step(message.stop_after_step().step());
-      return pass_on(message.stop_after_step().attempt(), command);
-    }
-    case CoordinatorMessage::kSaveCheckpoint: {
-      RankCommand command;
-      command.set_save(true);
-      command.set_request(message.save_checkpoint().request());
-      return pass_on(message.save_checkpoint().attempt(), command);
-    }
-    case CoordinatorMessage::kAskActivity: {
-      RankCommand command;
-      command.set_tell_activity(true);
-      return pass_on(message.ask_activity().attempt(), command);
-    }
     case CoordinatorMessage::kRankSlowdowns:
       if (message.rank_slowdowns().attempt() == last_attempt_) metrics_.observe(message.rank_slowdowns());
       return;
@@ -143,6 +154,8 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       spdlog::warn("a newer agent speaks for node {}: this one ends", config_.node);
       return end(static_cast<int>(ExitCode::kInterrupted));
     default:
+      if (const auto told = command_in(message); told && told->attempt == last_attempt_)
+        supervisor_.command(told->command);
       return;
   }
 }
@@ -193,11 +206,6 @@ void NodeAgent::stop_attempt(const v1alpha1::StopAttempt& stop) {
   last_attempt_ = stop.attempt();
   supervisor_.stop();
   stopping_ = stop.attempt();
-}
-
-// To the ranks that run, if they are of that attempt.
-void NodeAgent::pass_on(int attempt, const RankCommand& command) {
-  if (attempt == last_attempt_) supervisor_.command(command);
 }
 
 void NodeAgent::handle_ranks() {

@@ -62,7 +62,6 @@ class NodeAgent {
   void open_master(int attempt);
   void start_attempt(const v1alpha1::StartAttempt& start);
   void stop_attempt(const v1alpha1::StopAttempt& stop);
-  void pass_on(int attempt, const v1alpha1::RankCommand& command);
   void refuse_attempt(int attempt, const std::string& why);
   void forward(const v1alpha1::RankUpdate& update);
   void lose_coordinator(const std::string& why);
