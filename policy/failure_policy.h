@@ -16,6 +16,9 @@
 
 namespace caravan::policy {
 
+// The exit code of a process that a signal ended is this and the signal, as shells and pods say it.
+inline constexpr int kSignalExitCode = 128;
+
 // Whether somebody sends such a signal to end a process, as users and kubelets do; others are crashes.
 bool is_sent(int signal);
 

@@ -25,7 +25,8 @@ AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, con
   policy::Failure failure{.reason =
                               ended_with(exit, ExitCode::kLeft) ? reasons::kPreempted : reasons::kPodLost};
   if (with_coordinator)
-    failure.exit_code = exit.status.signal == 0 ? exit.status.exit_code : 128 + exit.status.signal;
+    failure.exit_code =
+        exit.status.signal == 0 ? exit.status.exit_code : policy::kSignalExitCode + exit.status.signal;
   const policy::Decision decision =
       policy::decide(policy, failure, with_coordinator ? progress.budget : progress.lost_agents, now);
   if (!decision.restart) return fail(decision.failed_reason, fmt::format("{}; {}", what, decision.next));

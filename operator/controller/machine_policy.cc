@@ -49,7 +49,7 @@ bool failed_by_machine(const PodView& pod) {
   if (const auto overdue_at = start_overdue_at(pod)) return pod.deleted_at >= overdue_at && !pod.disrupted;
   if (!pod.ended() || pod.disrupted || pod.evicted || pod.out_of_memory || pod.gone_by) return false;
   if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
-  const int signal = *pod.exit_code - kSignalExitCode;
+  const int signal = *pod.exit_code - policy::kSignalExitCode;
   return signal > 0 && !policy::is_sent(signal);
 }
 

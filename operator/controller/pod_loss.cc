@@ -4,6 +4,7 @@
 
 #include "operator/api/names.h"
 #include "operator/controller/machine_policy.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -40,7 +41,8 @@ std::string reason_of(const Loss& loss) {
 }
 
 bool ended_by_itself(const PodView& pod) {
-  return pod.ended() && pod.exit_code && *pod.exit_code < kSignalExitCode && !pod.disrupted && !has_left(pod);
+  return pod.ended() && pod.exit_code && *pod.exit_code < policy::kSignalExitCode && !pod.disrupted &&
+         !has_left(pod);
 }
 
 bool may_still_save(const PodView& pod, TimePoint now) {

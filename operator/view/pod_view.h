@@ -11,9 +11,6 @@ namespace caravan::controller {
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
-// The exit code of a process that a signal ended is this and the signal.
-inline constexpr int kSignalExitCode = 128;
-
 struct PodView {
   std::string name = {};
   std::string uid = {};

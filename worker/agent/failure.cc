@@ -115,7 +115,7 @@ Failure describe_death(const Death& death) {
   const std::string reason = reason_of(exit);
   return {.reason = reason,
           .rank = exit.rank(),
-          .exit_code = exit.signal() == 0 ? exit.exit_code() : 128 + exit.signal(),
+          .exit_code = exit.signal() == 0 ? exit.exit_code() : policy::kSignalExitCode + exit.signal(),
           .bad_input = is_bad_input(exit),
           .what = leave_room(fmt::format("rank {} on node {} died first, after step {}, {}", exit.rank(),
                                          death.node, death.last_step, cause_of(exit, reason))),
