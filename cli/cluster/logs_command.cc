@@ -14,7 +14,6 @@
 #include "cli/terminal.h"
 #include "common/utf8.h"
 #include "operator/api/job_object.h"
-#include "operator/view/pod_log.h"
 #include "report_text/console_style.h"
 
 namespace caravan::cli {

@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/json.h"
 #include "common/schema/field_rules.h"
 #include "common/schema/loader.h"
@@ -135,6 +137,15 @@ Job read_job(const kube::Json& object) {
   Job job = read_job_but_spec(object);
   read_spec(object, job);
   return job;
+}
+
+int ranks_per_node(const Job& job) {
+  const auto document = kube::parse_json(job.status.plan().document(), "status.plan.document");
+  const auto planned =
+      document ? kube::integer_at(*document, {"plan", "devicesPerNode"}) : std::optional<std::int64_t>();
+  if (planned) return static_cast<int>(*planned);
+  const v1alpha1::Resources& resources = job.spec.resources();
+  return resources.has_devices_per_node() ? std::min(resources.devices_per_node(), resources.devices()) : 0;
 }
 
 kube::Json status_intent(const Job& job, const v1alpha1::JobStatus& status) {

@@ -45,6 +45,9 @@ Job read_job(const kube::Json& object);
 Job read_job_but_spec(const kube::Json& object);
 void read_spec(const kube::Json& object, Job& job);
 
+// By the plan; 0 before there is one.
+int ranks_per_node(const Job& job);
+
 // What is applied to the status subresource. It names the job's UID and the version that was read, so the
 // server refuses it with a conflict when the job has changed since, or another one has its name: whoever
 // decided on an older picture, such as a leader that does not know of the job's end, writes nothing. (It is

@@ -18,5 +18,15 @@ TEST(JobObject, AStatusThatCannotBeReadIsNoEmptyStatus) {
   EXPECT_EQ(read_job(object).unreadable_status, "");
 }
 
+Job job_with(const std::string& status) {
+  return read_job(
+      kube::parse_json(R"({"metadata": {"name": "tiny"}, "status": )" + status + "}", "job").value());
+}
+
+TEST(JobObject, FindsTheNodeOfARankByThePlan) {
+  EXPECT_EQ(ranks_per_node(job_with("{}")), 0) << "not planned yet";
+  EXPECT_EQ(ranks_per_node(job_with(R"({"plan": {"document": "{\"plan\": {\"devicesPerNode\": 8}}"}})")), 8);
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing

@@ -11,7 +11,6 @@
 #include "operator/children/worker_pod.h"
 #include "operator/controller/domain_choice.h"
 #include "operator/view/domain_survey.h"
-#include "operator/view/pod_log.h"
 
 namespace caravan::controller {
 namespace {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "kube/api/json.h"
 #include "operator/api/names.h"
 
 namespace caravan::controller {
@@ -49,15 +46,6 @@ std::optional<std::string_view> text_of_rank(std::string_view line, int rank) {
   const std::string_view text = line.substr(colon + 2);
   const std::string sign = fmt::format("rank {}: ", rank);
   return text.starts_with(sign) ? std::optional(text.substr(sign.size())) : std::nullopt;
-}
-
-int ranks_per_node(const Job& job) {
-  const auto document = kube::parse_json(job.status.plan().document(), "status.plan.document");
-  const auto planned =
-      document ? kube::integer_at(*document, {"plan", "devicesPerNode"}) : std::optional<std::int64_t>();
-  if (planned) return static_cast<int>(*planned);
-  const v1alpha1::Resources& resources = job.spec.resources();
-  return resources.has_devices_per_node() ? std::min(resources.devices_per_node(), resources.devices()) : 0;
 }
 
 }  // namespace caravan::controller

@@ -1,5 +1,5 @@
 // The logs of a job's pods: whose pods they are, what the API server is asked for, what of a line belongs to
-// one rank, and which node holds a rank. Pure.
+// one rank. Pure.
 //
 // An agent writes "TIME LEVEL agent-NODE: TEXT"; what one of its ranks printed is "rank RANK: TEXT" there.
 #pragma once
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "kube/api/json.h"
 #include "kube/api/resource_path.h"
-#include "operator/api/job_object.h"
 #include "operator/view/pod_view.h"
 
 namespace caravan::controller {
@@ -35,8 +35,5 @@ std::string in_whole_seconds(std::string_view time);
 
 // What the rank printed; nothing for a line that is not the rank's.
 std::optional<std::string_view> text_of_rank(std::string_view line, int rank);
-
-// By the plan; 0 before there is one.
-int ranks_per_node(const Job& job);
 
 }  // namespace caravan::controller

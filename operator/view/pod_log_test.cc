@@ -25,15 +25,5 @@ TEST(PodLog, GivesARankItsOwnLines) {
   EXPECT_EQ(text_of_rank("2026-01-01T00:00:00.000 info agent-1: step 3/4", 3), std::nullopt);
 }
 
-Job job_with(const std::string& status) {
-  return read_job(
-      kube::parse_json(R"({"metadata": {"name": "tiny"}, "status": )" + status + "}", "job").value());
-}
-
-TEST(PodLog, FindsTheNodeOfARankByThePlan) {
-  EXPECT_EQ(ranks_per_node(job_with("{}")), 0) << "not planned yet";
-  EXPECT_EQ(ranks_per_node(job_with(R"({"plan": {"document": "{\"plan\": {\"devicesPerNode\": 8}}"}})")), 8);
-}
-
 }  // namespace
 }  // namespace caravan::controller

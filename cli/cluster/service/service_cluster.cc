@@ -14,7 +14,6 @@
 #include "kube/api/object.h"
 #include "kube/api/timestamp.h"
 #include "operator/api/job_object.h"
-#include "operator/view/pod_log.h"
 
 namespace caravan::cli {
 
