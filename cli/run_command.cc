@@ -12,9 +12,9 @@
 #include "cli/run/console.h"
 #include "cli/run/execute.h"
 #include "cli/run/job_options.h"
-#include "cli/run/local_run.h"
 #include "cli/run/output_folders.h"
 #include "cli/run/prepare.h"
+#include "cli/run/user_signals.h"
 #include "cli/run/work_directory.h"
 
 namespace caravan::cli {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "caravan/v1alpha1/job.pb.h"
-#include "cli/run/local_run.h"
 #include "cli/run/prepare.h"
 #include "cli/run/run_listener.h"
+#include "cli/run/user_signals.h"
 #include "common/clock.h"
 #include "common/result.h"
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <utility>
 
+#include "cli/run/local_run.h"
 #include "cli/run/machine.h"
 #include "common/json.h"
 #include "common/processors.h"

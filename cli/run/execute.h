@@ -7,8 +7,9 @@
 #include <string>
 
 #include "cli/run/console.h"
-#include "cli/run/local_run.h"
 #include "cli/run/prepare.h"
+#include "cli/run/run_listener.h"
+#include "cli/run/user_signals.h"
 #include "cli/run/work_directory.h"
 #include "common/result.h"
 

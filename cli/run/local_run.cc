@@ -28,29 +28,7 @@ Result<UniqueFd> open_log(const std::filesystem::path& path) {
   return log;
 }
 
-bool is_ignored(int signal) {
-  struct sigaction current {};
-  return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
-}
-
 }  // namespace
-
-Result<UserSignals> UserSignals::catch_all() {
-  std::vector<int> signals = {SIGINT, SIGTERM, SIGUSR1};
-  if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);  // nohup: the run outlives its terminal
-  Result<UniqueFd> descriptor = signals_as_descriptor(signals);
-  if (!descriptor) return tl::unexpected(descriptor.error());
-  return UserSignals{std::move(*descriptor)};
-}
-
-bool UserSignals::ask_to_end(std::chrono::milliseconds within) const {
-  pollfd arrived{descriptor.get(), POLLIN, 0};
-  poll(&arrived, 1, static_cast<int>(within.count()));
-  while (const auto signal = read_signal(descriptor.get())) {
-    if (*signal != SIGUSR1) return true;
-  }
-  return false;
-}
 
 Result<LocalRun> LocalRun::create(LocalRunConfig config, const UserSignals& signals, Console& console) {
   Result<ReportServer> reports = ReportServer::start(reports_address(config.agents));

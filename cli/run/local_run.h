@@ -23,6 +23,7 @@
 #include "cli/run/orphans.h"
 #include "cli/run/report_server.h"
 #include "cli/run/run_listener.h"
+#include "cli/run/user_signals.h"
 #include "common/process.h"
 #include "common/result.h"
 
@@ -37,16 +38,6 @@ struct LocalRunConfig {
   // Plans the job again, for agents that start from then on.
   std::function<Result<RunFigures>(const v1alpha1::MemoryCorrection&)> plan_again = {};
   RunListener* listener = nullptr;  // outlives the run
-};
-
-// From catch_all() on, signals of the user wait until somebody reads them, so that nothing is left behind.
-struct UserSignals {
-  static Result<UserSignals> catch_all();
-
-  // Of a program that has nothing left to stop: whether one came that asks it to end, within that time.
-  bool ask_to_end(std::chrono::milliseconds within) const;
-
-  UniqueFd descriptor;
 };
 
 class LocalRun {
