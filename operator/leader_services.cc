@@ -1,22 +1,23 @@
 #include "operator/leader_services.h"
 
 #include "common/host_port.h"
+#include "operator/api/names.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 
 LeaderServices::LeaderServices(kube::Client& client, Clock& clock, Metrics& metrics, JobWatch& jobs,
                                Config config)
     : config_(std::move(config)),
+      history_(jobs.history()),
       tokens_(client, clock, jobs.stores().pods),
       pools_(jobs.stores().nodes, jobs.stores().pods, clock, [&jobs] { return jobs.caches().synced(); }),
-      live_(jobs.history(), config_.read_nodes ? &pools_ : nullptr, config_.live_listen,
-            host_of(config_.reports_address)),
       certificate_(client, clock,
                    {.name_space = config_.name_space,
                     .names = config_.service_names,
                     .on_authority =
                         [this](const KeyPair& authority) {
-                          return config_.live_listen.empty() ? Status() : live_.start(authority);
+                          return config_.live_listen.empty() ? Status() : start_live(authority);
                         }}),
       witness_(clock, metrics),
       reports_(clock, jobs.board(), tokens_, witness_) {}
@@ -32,9 +33,24 @@ Result<std::string> LeaderServices::start() {
   return reports_authority;
 }
 
+Status LeaderServices::start_live(const KeyPair& authority) {
+  // A leader never renews it.
+  const auto identity = issue_certificate(
+      authority, server_request(kOperator, {host_of(config_.reports_address)}, kAuthorityLifetime));
+  if (!identity) return tl::unexpected(identity.error());
+  live_ = nullptr;  // the address can be taken once
+  auto server = LiveServer::start(
+      {.listen = config_.live_listen, .identity = *identity, .authority_pem = authority.certificate_pem},
+      history_, config_.read_nodes ? &pools_ : nullptr);
+  if (!server) return tl::unexpected(server.error());
+  live_ = std::move(*server);
+  log_line(spdlog::level::info, "live metrics are told", {{"port", std::to_string(live_->port())}});
+  return {};
+}
+
 void LeaderServices::stop_live() {
   certificate_.stop();
-  live_.stop();
+  live_ = nullptr;
 }
 
 void LeaderServices::stop_reports() {

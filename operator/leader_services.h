@@ -2,14 +2,15 @@
 // of what is free, and its certificate is kept.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "operator/job_watch.h"
-#include "operator/live_service.h"
 #include "operator/metrics.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
+#include "operator/service/live_server.h"
 #include "operator/service/pool_board.h"
 #include "operator/service/token_check.h"
 #include "operator/service_certificate.h"
@@ -41,10 +42,14 @@ class LeaderServices {
   Clock::Duration longest_review() const { return reports_.longest_review(); }
 
  private:
+  // From now on with a certificate of that authority, which also signs the job service's.
+  Status start_live(const KeyPair& authority);
+
   const Config config_;
+  StepHistory& history_;
   TokenCheck tokens_;
   PoolBoard pools_;
-  LiveService live_;
+  std::unique_ptr<LiveServer> live_;  // belongs to the thread of certificate_ while that runs
   ServiceCertificate certificate_;
   ReportWitness witness_;
   ReportService reports_;
