@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "common/testing/temporary_folder.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 
 namespace caravan::data {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "common/testing/temporary_folder.h"
 #include "common/unique_fd.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 
 namespace caravan::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "common/unique_fd.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 #include "tests/support/run_process.h"
 #include "tests/support/tiny_job.h"
 

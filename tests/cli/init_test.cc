@@ -6,7 +6,7 @@
 
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 #include "tests/support/run_process.h"
 
 namespace caravan::test {

@@ -17,7 +17,7 @@
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "common/testing/temporary_folder.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 #include "data/token_dataset.h"
 
 namespace caravan {

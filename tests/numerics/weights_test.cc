@@ -14,7 +14,7 @@
 #include "checkpoint/format/names.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 #include "tests/numerics/compared_training.h"
 #include "tests/support/tiny_job.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 
 namespace caravan::test {
 namespace {

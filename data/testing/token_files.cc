@@ -1,4 +1,4 @@
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 
 namespace caravan::data {
 namespace {
