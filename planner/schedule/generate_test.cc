@@ -8,9 +8,9 @@
 #include <random>
 
 #include "planner/schedule/fixed_orders.h"
-#include "planner/schedule/golden_lists.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
+#include "planner/testing/golden_lists.h"
 
 namespace caravan::planner {
 namespace {

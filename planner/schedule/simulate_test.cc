@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "planner/schedule/generate.h"
-#include "planner/schedule/golden_lists.h"
+#include "planner/testing/golden_lists.h"
 
 namespace caravan::planner {
 namespace {

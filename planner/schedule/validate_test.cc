@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/schedule/generate.h"
-#include "planner/schedule/golden_lists.h"
+#include "planner/testing/golden_lists.h"
 
 namespace caravan::planner {
 namespace {

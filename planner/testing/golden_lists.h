@@ -1,5 +1,5 @@
-// Reads the op lists of the literature, "F0 F1 B0 W0 …", for tests. Letters as in op_text; `B` is fused
-// unless the text has a W.
+// Op lists of the literature, "F0 F1 B0 W0 …", and those that published schedulers produce, as oracles of
+// validator and simulator. Letters as in op_text; `B` is fused unless the text has a W.
 #pragma once
 
 #include <string>
@@ -18,5 +18,14 @@ struct ScheduleShape {
 
 // One text per stage.
 Schedule parse_op_lists(const std::vector<std::string>& stages, const ScheduleShape& shape);
+
+struct GoldenList {
+  std::string name;
+  ScheduleShape shape;
+  std::vector<std::string> stages;
+};
+
+std::vector<GoldenList> golden_lists();
+GoldenList golden_list(const std::string& name);
 
 }  // namespace caravan::planner
