@@ -7,7 +7,7 @@
 #include <future>
 
 #include "tests/kube/objects.h"
-#include "tests/kube/scripted_client_test.h"
+#include "tests/kube/scripted_client.h"
 
 namespace caravan::kube::testing {
 namespace {

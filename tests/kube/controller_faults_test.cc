@@ -7,7 +7,7 @@
 #include "kube/watch/own_writes.h"
 #include "kube/watch/store.h"
 #include "tests/kube/objects.h"
-#include "tests/kube/scripted_client_test.h"
+#include "tests/kube/scripted_client.h"
 
 namespace caravan::kube::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include "kube/election/elector.h"
 #include "tests/kube/objects.h"
 #include "tests/kube/pausable_leader.h"
-#include "tests/kube/scripted_client_test.h"
+#include "tests/kube/scripted_client.h"
 
 namespace caravan::kube::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <future>
 #include <latch>
 
-#include "tests/kube/scripted_client_test.h"
+#include "tests/kube/scripted_client.h"
 
 namespace caravan::controller::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include <latch>
 
 #include "tests/kube/connect_proxy.h"
-#include "tests/kube/scripted_client_test.h"
+#include "tests/kube/scripted_client.h"
 
 namespace caravan::kube::testing {
 namespace {

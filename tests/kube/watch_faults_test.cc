@@ -8,7 +8,7 @@
 
 #include "kube/watch/informer.h"
 #include "tests/kube/objects.h"
-#include "tests/kube/scripted_client_test.h"
+#include "tests/kube/scripted_client.h"
 
 namespace caravan::kube::testing {
 namespace {
