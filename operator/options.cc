@@ -118,6 +118,9 @@ void declare_serving(CLI::App& app, OperatorOptions& options) {
   app.add_option("--worker-image", options.worker_image, "Image of worker pods whose job names none")
       ->envname("CARAVAN_WORKER_IMAGE")
       ->required();
+  app.add_option("--worker-image-cuda", options.worker_image_cuda,
+                 "The same of those on GPUs; absent: that of --worker-image")
+      ->envname("CARAVAN_WORKER_IMAGE_CUDA");
   app.add_option("--reports-listen", options.reports_listen, "Where reports of running jobs are taken")
       ->capture_default_str()
       ->check(host_port);
@@ -193,6 +196,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
 
 Settings settings_of(const OperatorOptions& options) {
   return {.worker_image = options.worker_image,
+          .worker_image_cuda = options.worker_image_cuda,
           .reports_address = options.reports_address,
           .own_namespace = options.lease_namespace,
           .name_servers = options.name_servers,

@@ -26,6 +26,7 @@ struct OperatorOptions {
   std::chrono::seconds retry_period = kube::ElectionConfig().retry_period;
   std::chrono::seconds cache_sync{120};  // a leader whose caches are not filled by then ends
   std::string worker_image;
+  std::string worker_image_cuda;  // of jobs on GPUs; empty: the same
   // [::] is every address, of IPv4 too.
   std::string reports_listen = "[::]:9443";
   std::string reports_address;             // where agents find it; empty: they do not report

@@ -41,6 +41,14 @@ TEST(Options, WhatPodsOnGpusGetByDefaultIsThePlatforms) {
   EXPECT_TRUE(std::get<OperatorOptions>(parsed).allow_host_network);
 }
 
+TEST(Options, WorkersOnGpusMayHaveAnImageOfTheirOwn) {
+  const ParsedOptions one = parse({"--worker-image", "w:1"});
+  EXPECT_EQ(settings_of(std::get<OperatorOptions>(one)).worker_image_cuda, "");
+  const ParsedOptions two = parse({"--worker-image", "w:1", "--worker-image-cuda", "c:1"});
+  EXPECT_EQ(settings_of(std::get<OperatorOptions>(two)).worker_image, "w:1");
+  EXPECT_EQ(settings_of(std::get<OperatorOptions>(two)).worker_image_cuda, "c:1");
+}
+
 TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
   const ParsedOptions usual = parse({"--worker-image", "w:1"});
   EXPECT_EQ(std::get<OperatorOptions>(usual).name_servers.size(), 3U);

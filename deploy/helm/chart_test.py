@@ -328,6 +328,19 @@ class Monitoring(unittest.TestCase):
                 self.assertEqual(page == "metrics", kept.fullmatch(name) is not None, name)
 
 
+class Images(unittest.TestCase):
+    def test_workers_on_gpus_have_one_of_their_own_unless_that_is_taken_away(self):
+        def given(*options: str) -> dict[str, str]:
+            [operator] = of_kind("Deployment", made(*options))
+            [container] = operator["spec"]["template"]["spec"]["containers"]
+            return {each["name"]: each["value"] for each in container["env"] if each["name"].startswith("CARAVAN_WORKER_IMAGE")}
+
+        version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+        one = {"CARAVAN_WORKER_IMAGE": f"localhost/caravan-worker:{version}"}
+        self.assertEqual(one | {"CARAVAN_WORKER_IMAGE_CUDA": f"localhost/caravan-worker-cuda:{version}"}, given())
+        self.assertEqual(one, given("--set", "images.workerCuda="))
+
+
 class Drains(unittest.TestCase):
     def test_none_waits_for_ever_for_the_only_replica(self):
         for budget in of_kind("PodDisruptionBudget", made(*SERVICE, "--set", "operator.replicas=1,service.replicas=1")):
@@ -350,6 +363,7 @@ class Values(unittest.TestCase):
             ("monitoring.rules.runbooks=pages", "runbooks"),
             ("priorityClasses[0].name=high", "value"),
             ("images.pullPolicy=Sometimes", "pullPolicy"),
+            ("images.workerCuda=UPPER", "workerCuda"),
             ("clusterObjects.own=false", "clusterObjects.own=true"),
             ("service.names={a/b}", "names"),
             ("service.names={a\\,b}", "names"),

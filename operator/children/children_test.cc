@@ -192,6 +192,24 @@ TEST(Children, PodsOnGpusAreAsTheGoldenFileShows) {
   expect_golden("pod_1_gpus.json", pod_intent(on_gpus, plan_of(on_gpus), request, settings()));
 }
 
+TEST(Children, TheImageIsTheJobsOwnOrThatOfItsDevices) {
+  struct Case {
+    Job job;
+    const char* of_gpus;
+    const char* image;
+  };
+  const Job own = gpu_job(R"({"product": "H100-80GB"})", "llama3-8b", R"(, "worker": {"image": "own:2"})");
+  const Job on_gpus = gpu_job(R"({"product": "H100-80GB"})");
+  for (const Case& each : {Case{job(), "cuda:1", "both:1"}, Case{on_gpus, "cuda:1", "cuda:1"},
+                           Case{on_gpus, "", "both:1"}, Case{own, "cuda:1", "own:2"}}) {
+    Settings by_operator = settings();
+    by_operator.worker_image = "both:1";
+    by_operator.worker_image_cuda = each.of_gpus;
+    const kube::Json pod = pod_intent(each.job, plan_of(each.job), {}, by_operator);
+    EXPECT_EQ(kube::text_at(container_of(pod), {"image"}), each.image);
+  }
+}
+
 TEST(Children, ThePlatformIsAskedForNoUserWhereItAssignsThem) {
   Settings assigned = settings();
   assigned.platform_assigns_users = true;

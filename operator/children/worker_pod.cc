@@ -89,11 +89,18 @@ JsonArray ports(const v1alpha1::Worker& worker, int node) {
   return all;
 }
 
+const std::string& image_of(const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
+                            const Settings& settings) {
+  if (!worker.image().empty()) return worker.image();
+  const bool on_gpus = plan.spec().resources().device().kind() != v1alpha1::Device::CPU;
+  return on_gpus && !settings.worker_image_cuda.empty() ? settings.worker_image_cuda : settings.worker_image;
+}
+
 JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
                      const PodRequest& request, const Settings& settings, JsonArray mounts) {
   JsonObject result{
       {"name", kWorkerContainer},
-      {"image", worker.image().empty() ? settings.worker_image : worker.image()},
+      {"image", image_of(worker, plan, settings)},
       {"args", arguments(job, plan, request, settings)},
       {"env", pod_environment(job, request.node)},
       {"ports", ports(worker, request.node)},

@@ -19,6 +19,7 @@ struct NameServers {
 
 struct Settings {
   std::string worker_image = {};       // for jobs that name none
+  std::string worker_image_cuda = {};  // the same on GPUs; empty: worker_image
   std::string reports_address = {};    // HOST:PORT that agents report to; empty: they do not
   std::string reports_authority = {};  // PEM of whoever signed the certificate there
   std::string own_namespace = {};      // where the operator's pods are

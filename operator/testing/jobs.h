@@ -43,6 +43,7 @@ inline kube::Json job_object_of(int nodes) {
 
 inline Settings settings() {
   return {.worker_image = "registry.example/caravan-worker:1",
+          .worker_image_cuda = "registry.example/caravan-worker-cuda:1",
           .reports_address = "caravan-operator.caravan-system.svc:9443",
           .reports_authority = "authority",
           .own_namespace = "caravan-system",

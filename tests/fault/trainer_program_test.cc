@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
@@ -61,6 +62,14 @@ TEST_F(TrainerProgram, TooFewTokensForOneSampleAreBadInput) {
   JobSpec long_sequences = spec();
   long_sequences.mutable_training()->set_sequence_length(1 << 21);
   expect_bad_input(TrainerWorld(long_sequences, layout_of(1, 1, 1)).wait(), "too few");
+}
+
+TEST_F(TrainerProgram, AnImageWithoutTheLibraryForGpusIsBadInputThatSaysWhatToTake) {
+  if (std::filesystem::exists(test::program_folder() + "/../lib/libcaravan_device_cuda.so"))
+    GTEST_SKIP() << "this build has it";
+  JobSpec on_gpu = spec();
+  on_gpu.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::GPU);
+  expect_bad_input(TrainerWorld(on_gpu, layout_of(1, 1, 1)).wait(), "images.workerCuda");
 }
 
 TEST_F(TrainerProgram, ALayoutThatDoesNotFitTheModelIsBadInputThatNamesTheField) {

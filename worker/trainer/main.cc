@@ -132,7 +132,11 @@ void train(const TrainerOptions& options, const DeviceBackend& device, const std
 
 std::unique_ptr<DeviceBackend> open_device(const TrainerOptions& options, const Reporter& reporter) {
   Result<std::unique_ptr<DeviceBackend>> device = open_backend(options);
-  if (!device) end_with({FailureReason::Internal, device.error().message}, reporter);
+  if (!device) {
+    const bool is_wrong = device.error().code == ExitCode::kBadInput;  // or the machine lacks something
+    end_with({is_wrong ? FailureReason::InvalidInput : FailureReason::Internal, device.error().message},
+             reporter);
+  }
   const std::string description = (*device)->description();
   if (!description.empty()) fmt::print(stderr, "caravan-trainer: {}\n", description);
   return *std::move(device);

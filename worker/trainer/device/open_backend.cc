@@ -14,8 +14,8 @@
 namespace caravan::trainer {
 namespace {
 
-tl::unexpected<Error> no_gpu(const std::string& why, const std::string& remedy) {
-  return failure(fmt::format("spec.resources.device.kind is GPU, but {}; {}", why, remedy));
+std::string no_gpu(const std::string& why, const std::string& remedy) {
+  return fmt::format("spec.resources.device.kind is GPU, but {}; {}", why, remedy);
 }
 
 std::string last_loader_error() {
@@ -23,19 +23,32 @@ std::string last_loader_error() {
   return error == nullptr ? "no reason was given" : error;
 }
 
+// The node brings the driver. Other reasons of the loader, such as a volume that fails, may be gone the next
+// time.
+tl::unexpected<Error> not_loaded(const std::string& reason) {
+  const std::string why = fmt::format("the library for GPUs cannot be loaded ({})", reason);
+  if (reason.starts_with("libcuda.so") || reason.starts_with("libnvidia-"))
+    return failure(no_gpu(why, "run the job where there is NVIDIA's driver for CUDA 13, or set kind: CPU"));
+  const auto says = [&](const char* words) { return reason.find(words) != std::string::npos; };
+  const std::string message =
+      no_gpu(why,
+             "take the worker image for NVIDIA GPUs (./dev image --cuda; spec.worker.image, or "
+             "images.workerCuda for all jobs) or a build of the preset cuda with CUDA's libraries beside "
+             "LibTorch's");
+  const bool would_fail_anywhere = says("No such file or directory") || says("undefined symbol");
+  return would_fail_anywhere ? bad_input(message) : failure(message);
+}
+
 // Stays open: kernels, and what LibTorch keeps of them, are in it until the process ends.
 Result<void*> open_library(const std::string& path) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr)
-    return no_gpu(fmt::format("the library for GPUs cannot be loaded ({})", last_loader_error()),
-                  "take the worker image for NVIDIA GPUs (./dev image --cuda) or a build of the preset cuda "
-                  "with CUDA's libraries beside LibTorch's");
+  if (library == nullptr) return not_loaded(last_loader_error());
   const auto version = reinterpret_cast<PluginVersion>(dlsym(library, kPluginVersion));
   const std::string found = version == nullptr ? "none" : version();
   if (found != caravan::version())
-    return no_gpu(
+    return bad_input(no_gpu(
         fmt::format("{} is of version {} and the trainer of version {}", path, found, caravan::version()),
-        "take both from one build");
+        "take both from one build"));
   return library;
 }
 
@@ -61,7 +74,8 @@ Result<std::unique_ptr<DeviceBackend>> open_backend(const TrainerOptions& option
   const Result<void*> library = open_library(fmt::format("{}/{}", library_folder, kPluginFile));
   if (!library) return tl::unexpected(library.error());
   const auto open = reinterpret_cast<OpenDevice>(dlsym(*library, kOpenDevice));
-  if (open == nullptr) return no_gpu(last_loader_error(), "take trainer and library from one build");
+  if (open == nullptr)
+    return bad_input(no_gpu(last_loader_error(), "take trainer and library from one build"));
   Result<std::unique_ptr<DeviceBackend>> opened;
   open(request_of(options), {.tally = tally, .groups_of_hosts = network_groups}, opened);
   return opened;
