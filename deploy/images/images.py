@@ -15,7 +15,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterable, Sequence
 
@@ -40,6 +40,7 @@ class Description:
     ports: tuple[int, ...]
     plugins: tuple[str, ...] = ()  # in BUILD/lib; a program opens them by name, or one the other
     opened: tuple[str, ...] = ()  # libraries that others open by name: patterns beside those they load
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 OPERATOR = Description(
@@ -64,6 +65,8 @@ CUDA_WORKER = Description(
     ports=(7070, 9400),
     plugins=("libcaravan_device_cuda.so", "libcaravan_cuda.so"),
     opened=("libcudnn_*.so.9", "libnvrtc.so.13", "libnvrtc-builtins.so.13.*"),
+    # Where nodes put their driver, which the loader does not look at by itself: GKE, and CDI on those of Red Hat's kind.
+    environment={"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/usr/lib64"},
 )
 
 
@@ -150,7 +153,8 @@ def labels_of(description: Description, version: str) -> dict[str, str]:
 
 def fingerprint(image: Image) -> str:
     """Of everything that the archive depends on, and of what writes it."""
-    digest = hashlib.sha256(json.dumps([image.name, image.entrypoint, image.labels, image.ports]).encode())
+    told = [image.name, image.entrypoint, image.labels, image.ports, image.environment]
+    digest = hashlib.sha256(json.dumps(told).encode())
     for module in (layer, oci_image):
         digest.update(Path(module.__file__).read_bytes())
     for entries in image.layers:
@@ -184,7 +188,8 @@ def write_all(descriptions: Iterable[Description], build: Path, out: Path, regis
         entrypoint = f"/usr/bin/{description.programs[0]}"
         layers = layers_of(description, build, programs)
         name = f"{registry}/{description.name}:{version}"
-        image = Image(name, entrypoint, layers, labels_of(description, version), description.ports)
+        labels = labels_of(description, version)
+        image = Image(name, entrypoint, layers, labels, description.ports, description.environment)
         write_if_changed(image, out / f"{description.name}.tar")
 
 

@@ -29,15 +29,17 @@ class Images(unittest.TestCase):
             images.write_if_changed(image, self.folder / "image.tar")
         return (self.folder / "image.tar").stat().st_mtime_ns
 
-    def image(self, content: bytes) -> Image:
-        return Image("localhost/demo:1", "/demo", [[Entry("/demo", content, 0o755)]])
+    def image(self, content: bytes, **more: dict) -> Image:
+        return Image("localhost/demo:1", "/demo", [[Entry("/demo", content, 0o755)]], **more)
 
     def test_an_archive_of_the_same_inputs_is_left_as_it_is(self):
         self.assertEqual(self.write(self.image(b"text")), self.write(self.image(b"text")))
 
     def test_an_archive_of_other_inputs_is_written_anew(self):
         first = self.write(self.image(b"text"))
-        self.assertNotEqual(first, self.write(self.image(b"test")))
+        second = self.write(self.image(b"test"))
+        self.assertNotEqual(first, second)
+        self.assertNotEqual(second, self.write(self.image(b"test", environment={"A": "b"})))
 
     def test_the_closure_has_the_loader_where_the_program_wants_it(self):
         files = shared_libraries.closure([PROGRAM])
@@ -71,6 +73,14 @@ class Images(unittest.TestCase):
             {"/usr/lib/libcaravan_cuda.so", "/usr/lib/libcaravan_device_cuda.so", "/usr/lib/libc.so.6"},
             {entry.path for entry in entries},
         )
+
+    def test_the_worker_for_gpus_looks_for_the_driver_where_nodes_put_it(self):
+        with mock.patch.multiple(images, install_programs=mock.DEFAULT, version_of=lambda _: "1", layers_of=lambda *_: []), \
+                contextlib.redirect_stdout(io.StringIO()):
+            images.write_all([images.WORKER, images.CUDA_WORKER], self.folder, self.folder, "localhost")
+        path = b'"LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/lib64"'
+        self.assertIn(path, (self.folder / "caravan-worker-cuda.tar").read_bytes())
+        self.assertNotIn(path, (self.folder / "caravan-worker.tar").read_bytes())
 
     def test_cuda_without_the_code_for_it_says_what_is_missing(self):
         with self.assertRaisesRegex(ValueError, r"caravan-worker-cuda needs .*/lib/libcaravan_device_cuda\.so"):

@@ -37,6 +37,7 @@ class Image:
     layers: Sequence[Sequence[Entry]]
     labels: dict[str, str] = field(default_factory=dict)
     ports: Sequence[int] = ()
+    environment: dict[str, str] = field(default_factory=dict)  # beside PATH
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _config(image: Image, layers: Sequence[Blob]) -> dict:
         "config": {
             "User": USER,
             "Entrypoint": [image.entrypoint],
-            "Env": ["PATH=/usr/bin"],
+            "Env": [f"{name}={value}" for name, value in ({"PATH": "/usr/bin"} | image.environment).items()],
             "WorkingDir": "/",
             "Labels": image.labels,
             "ExposedPorts": {f"{port}/tcp": {} for port in image.ports},

@@ -75,6 +75,12 @@ class OciImage(unittest.TestCase):
         self.assertEqual(["/usr/bin/demo"], config["Entrypoint"])
         self.assertEqual({"a": "b"}, config["Labels"])
 
+    def test_programs_find_what_the_image_says_beside_their_path(self):
+        out = self.folder / "image.tar"
+        oci_image.write_image(oci_image.Image("localhost/demo:1", "/demo", [], environment={"A": "b"}), out)
+        blobs = self.blobs(out)
+        self.assertEqual(["PATH=/usr/bin", "A=b"], self.blob(blobs, self.manifest(blobs)["config"])["config"]["Env"])
+
     def test_everything_belongs_to_root_and_nobody_else_may_write_it(self):
         open_to_all = self.file("demo", "text", 0o777)
         for member in self.layer(self.write("image.tar", f"{open_to_all}=/usr/bin/demo")):
