@@ -11,6 +11,7 @@ as it is. Errors: exit code 1, saying what is missing.
 
 import argparse
 import hashlib
+import itertools
 import json
 import re
 import subprocess
@@ -40,6 +41,7 @@ class Description:
     ports: tuple[int, ...]
     plugins: tuple[str, ...] = ()  # in BUILD/lib; a program opens them by name, or one the other
     opened: tuple[str, ...] = ()  # libraries that others open by name: patterns beside those they load
+    read: tuple[str, ...] = ()  # what libraries read where it is: patterns from the root on
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -64,7 +66,13 @@ CUDA_WORKER = Description(
     programs=("caravan-agent", "caravan-trainer"),
     ports=(7070, 9400),
     plugins=("libcaravan_device_cuda.so", "libcaravan_cuda.so"),
-    opened=("libcudnn_*.so.9", "libnvrtc.so.13", "libnvrtc-builtins.so.13.*"),
+    opened=(
+        "libcudnn_*.so.9",
+        "libnvrtc.so.13",
+        "libnvrtc-builtins.so.13.*",
+        "libibverbs/lib*-rdmav*.so",  # NCCL opens libibverbs, which they load, and that opens them: InfiniBand and RoCE
+    ),
+    read=("etc/libibverbs.d/*.driver",),
     # Where nodes put their driver, which the loader does not look at by itself: GKE, and CDI on those of Red Hat's kind.
     environment={"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/usr/lib64"},
 )
@@ -106,9 +114,17 @@ def libraries_of(description: Description, build: Path, plugins: Sequence[Path])
     """From the programs as they were linked, whose run paths lead to the libraries of this machine."""
     libraries = closure([*(build / "bin" / program for program in description.programs), *plugins])
     folders = {library.parent for library in libraries.values()}
-    opened = [path for folder in folders for pattern in description.opened for path in folder.glob(pattern)]
+    opened = files_of(description, description.opened, folders)
     libraries |= closure(opened)
     return libraries | {f"/usr/lib/{path.name}": path.resolve() for path in opened}
+
+
+def files_of(description: Description, patterns: Sequence[str], folders: Iterable[Path]) -> list[Path]:
+    found = {pattern: [path for folder in folders for path in folder.glob(pattern)] for pattern in patterns}
+    for pattern, paths in found.items():
+        if not paths:
+            raise ValueError(f"{description.name} needs {pattern}, which is not on this machine; it was not written")
+    return list(itertools.chain(*found.values()))
 
 
 def layers_of(description: Description, build: Path, programs: Path) -> list[list[Entry]]:
@@ -117,6 +133,7 @@ def layers_of(description: Description, build: Path, programs: Path) -> list[lis
     libraries = libraries_of(description, build, plugins)
     wheels = {place: path for place, path in libraries.items() if "site-packages" in path.parts}
     system = {place: path for place, path in libraries.items() if place not in wheels and path not in plugins}
+    system |= {str(path): path.resolve() for path in files_of(description, description.read, [Path("/")])}
     own = {f"/usr/bin/{program}": programs / program for program in description.programs}
     own |= {f"/usr/lib/{plugin.name}": programs.parent / "lib" / plugin.name for plugin in plugins}
     own[LICENCE] = SOURCES / "LICENSE"

@@ -1,6 +1,7 @@
 """How an image is put together, shown on small programs of this machine."""
 
 import contextlib
+import dataclasses
 import io
 import itertools
 import shutil
@@ -64,15 +65,27 @@ class Images(unittest.TestCase):
         texts = shared_libraries.licence_texts(shared_libraries.closure([PROGRAM]).values())
         self.assertIn("/usr/share/doc/libc6/copyright", texts)
 
-    def test_cuda_comes_with_its_code_and_the_libraries_of_that(self):
+    def paths_of_cuda(self, **other: tuple[str, ...]) -> set[str]:
+        """In the image of a build that is there, whose libraries open nothing by name."""
         for file in ("bin/caravan-agent", "bin/caravan-trainer", "lib/libcaravan_cuda.so", "lib/libcaravan_device_cuda.so"):
             (self.folder / file).parent.mkdir(exist_ok=True)
             shutil.copy(PROGRAM, self.folder / file)
-        entries = itertools.chain(*images.layers_of(images.CUDA_WORKER, self.folder, self.folder / "bin"))
-        self.assertLessEqual(
-            {"/usr/lib/libcaravan_cuda.so", "/usr/lib/libcaravan_device_cuda.so", "/usr/lib/libc.so.6"},
-            {entry.path for entry in entries},
-        )
+        description = dataclasses.replace(images.CUDA_WORKER, **({"opened": (), "read": ()} | other))
+        return {entry.path for entry in itertools.chain(*images.layers_of(description, self.folder, self.folder / "bin"))}
+
+    def test_cuda_comes_with_its_code_and_the_libraries_of_that(self):
+        wanted = {"/usr/lib/libcaravan_cuda.so", "/usr/lib/libcaravan_device_cuda.so", "/usr/lib/libc.so.6"}
+        self.assertLessEqual(wanted, self.paths_of_cuda())
+
+    def test_what_libraries_open_and_read_by_name_comes_along(self):
+        (self.folder / "etc").mkdir()
+        (self.folder / "etc/mlx5.driver").write_text("driver mlx5")
+        self.assertNotIn("/usr/lib/libm.so.6", self.paths_of_cuda())
+        paths = self.paths_of_cuda(opened=("libm.so.?",), read=(f"{self.folder}/etc/*.driver".lstrip("/"),))
+        self.assertLessEqual({"/usr/lib/libm.so.6", f"{self.folder}/etc/mlx5.driver"}, paths)
+        for field in ("opened", "read"):
+            with self.assertRaisesRegex(ValueError, r"caravan-worker-cuda needs nothing/\*\.so, which is not on this machine"):
+                self.paths_of_cuda(**{field: ("nothing/*.so",)})
 
     def test_the_worker_for_gpus_looks_for_the_driver_where_nodes_put_it(self):
         with mock.patch.multiple(images, install_programs=mock.DEFAULT, version_of=lambda _: "1", layers_of=lambda *_: []), \
