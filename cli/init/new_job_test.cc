@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr Machine kMachine{.cores = 4, .memory_bytes = int64_t{16} << 30};
+const Machine kMachine{.cores = 4, .memory_bytes = int64_t{16} << 30};
 
 LoadedJob load(const std::string& text) {
   auto loaded = parse_job(text, "job.yaml", {});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/visible_gpus.h"
+
 namespace caravan::cli {
 namespace {
 
@@ -14,6 +16,16 @@ std::string coordinator_address(const AgentSettings& settings) {
 }
 
 }  // namespace
+
+std::vector<std::string> share_gpus(const std::vector<std::string>& gpus, const planner::JobShape& shape) {
+  if (gpus.empty() || shape.nodes == 1) return {};
+  std::vector<std::string> nodes;
+  for (int node = 0; node < shape.nodes; ++node) {
+    const auto first = gpus.begin() + shape.first_rank(node);
+    nodes.push_back(fmt::format("{}", fmt::join(first, first + shape.ranks_of(node), ",")));
+  }
+  return nodes;
+}
 
 std::filesystem::path plan_file(const AgentSettings& settings) {
   return settings.work_directory / "plan.json";
@@ -64,6 +76,12 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
   add("--short-attempts", fmt::format("{}", start.short_attempts));
   add("--elapsed-seconds", fmt::format("{}", start.elapsed_seconds));
   return arguments;
+}
+
+// CUDA counts what is left from 0 on, as ranks do on their node.
+std::vector<std::pair<std::string, std::string>> agent_environment(const AgentSettings& settings, int node) {
+  if (settings.gpus.empty()) return {};
+  return {{kVisibleGpus, settings.gpus[static_cast<std::size_t>(node)]}};
 }
 
 }  // namespace caravan::cli

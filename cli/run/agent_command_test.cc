@@ -7,8 +7,10 @@ namespace caravan::cli {
 namespace {
 
 using testing::Contains;
+using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
+using testing::Pair;
 
 const AgentSettings kSettings{
     .work_directory = "/tmp/w", .nodes = 2, .threads_per_rank = 3, .metrics_port = 9400, .launcher = 77};
@@ -52,6 +54,16 @@ TEST(AgentCommand, EveryNodeKnowsItsProcessors) {
   settings.processors = {{0, 4}, {1, 5, 2}};
   EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--processors", "0,4"}));
   EXPECT_THAT(agent_arguments(settings, {.node = 1}), IsSupersetOf({"--processors", "1,5,2"}));
+}
+
+TEST(AgentCommand, EveryNodeSeesItsGpusAlone) {
+  AgentSettings settings = kSettings;
+  EXPECT_THAT(agent_environment(settings, 0), IsEmpty()) << "a job on CPUs";
+  const std::vector<std::string> gpus = {"7", "5", "3", "1"};
+  EXPECT_THAT(share_gpus(gpus, {.nodes = 1, .world_size = 3}), IsEmpty()) << "as CUDA chooses";
+  settings.gpus = share_gpus(gpus, {.nodes = 2, .world_size = 3});
+  EXPECT_THAT(agent_environment(settings, 0), Contains(Pair("CUDA_VISIBLE_DEVICES", "7,5")));
+  EXPECT_THAT(agent_environment(settings, 1), Contains(Pair("CUDA_VISIBLE_DEVICES", "3")));
 }
 
 TEST(AgentCommand, TheAgentThatHasTheStepsDrawsThem) {

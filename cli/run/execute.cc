@@ -14,6 +14,7 @@
 #include "common/processors.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/summary.h"
+#include "planner/job_shape.h"
 
 namespace caravan::cli {
 namespace {
@@ -64,6 +65,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
                      .nodes = run.job.nodes(),
                      .threads_per_rank = run.facts.threads_per_rank,
                      .processors = processors_of_nodes(run),
+                     .gpus = share_gpus(run.gpus, planner::shape_of(run.job)),
                      .metrics_port = options.metrics_port,
                      .launcher = getpid(),
                      .trace_directory = options.trace_directory,

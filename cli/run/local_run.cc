@@ -85,6 +85,7 @@ Status LocalRun::start_agent(int node) {
                          .elapsed_seconds = elapsed_seconds()};
   Result<Process> agent = Process::spawn({.program = config_.agent_program,
                                           .arguments = agent_arguments(config_.agents, start),
+                                          .environment = agent_environment(config_.agents, node),
                                           .stdout_fd = log->get(),
                                           .stderr_fd = log->get()});
   if (!agent) return tl::unexpected(agent.error());

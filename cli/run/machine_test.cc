@@ -12,5 +12,16 @@ TEST(Machine, ThisOneHasCoresAndMemory) {
   EXPECT_GT(machine->memory_bytes, 0);
 }
 
+using Names = std::vector<std::string>;
+
+TEST(UsableGpus, AreAllOrThoseThatTheVariableShows) {
+  EXPECT_EQ(usable_gpus(2, std::nullopt), (Names{"0", "1"}));
+  EXPECT_EQ(usable_gpus(4, Names{"3", "1"}), (Names{"3", "1"}));
+  EXPECT_EQ(usable_gpus(4, Names{"GPU-8932f937"}), Names{"GPU-8932f937"});
+  EXPECT_EQ(usable_gpus(2, Names{"1", "2", "0"}), Names{"1"}) << "as CUDA reads it";
+  EXPECT_EQ(usable_gpus(2, Names{}), Names{});
+  EXPECT_EQ(usable_gpus(0, Names{"GPU-8932f937"}), Names{});
+}
+
 }  // namespace
 }  // namespace caravan::cli

@@ -11,6 +11,7 @@
 #include "common/quantity.h"
 #include "common/random_hex.h"
 #include "common/readable_bytes.h"
+#include "common/visible_gpus.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
 
@@ -28,8 +29,10 @@ bool is_for_gpus(const v1alpha1::JobSpec& spec) {
 
 Status check_device_kind(const v1alpha1::JobSpec& spec, const Machine& machine) {
   const int wanted = spec.resources().devices();
-  if (!is_for_gpus(spec) || wanted <= machine.gpus) return {};
-  const std::string found = machine.gpus == 0 ? "none" : std::to_string(machine.gpus);
+  const std::size_t gpus = machine.gpus.size();
+  if (!is_for_gpus(spec) || wanted <= static_cast<int>(gpus)) return {};
+  const std::string found = fmt::format("{}{}", gpus == 0 ? "none" : std::to_string(gpus),
+                                        visible_gpus() ? " that CUDA_VISIBLE_DEVICES shows" : "");
   return bad_input(
       fmt::format("spec.resources.device.kind: the job asks for {} GPUs and this machine has {}; to train on "
                   "its processor, add --set spec.resources.device.kind=CPU",
@@ -137,6 +140,7 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
   Result<v1alpha1::PlanReport> report = planner::plan_job(spec, run.facts, planner::default_engine_profile());
   if (!report) return tl::unexpected(report.error());
   run.job.set_nodes(*nodes);
+  if (on_gpu) run.gpus = machine.gpus;
   take(*std::move(report), run);
   return run;
 }

@@ -37,7 +37,8 @@ struct PreparedRun {
   v1alpha1::PlanReport report = {};
   std::vector<std::string> notices;  // what was ignored, one line each
   RunFigures figures = {};
-  planner::DeviceFacts facts = {};  // of this machine
+  planner::DeviceFacts facts = {};     // of this machine
+  std::vector<std::string> gpus = {};  // that it may use; none of a job on CPUs
 };
 
 Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& options, const Machine& machine);

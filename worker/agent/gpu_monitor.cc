@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace caravan::agent {
@@ -14,6 +16,7 @@ constexpr int kSuccess = 0;
 constexpr int kProcessorClock = 1;  // NVML_CLOCK_SM
 constexpr int kMemoryClock = 2;     // NVML_CLOCK_MEM
 constexpr int kProcessorTemperature = 0;
+constexpr unsigned kLongestName = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
 
 struct Closer {
   void operator()(void* handle) const { dlclose(handle); }
@@ -56,6 +59,7 @@ struct GpuMonitor::Library {
   int (*power_limit)(Device, unsigned*) = nullptr;       // mW
   int (*temperature)(Device, int, unsigned*) = nullptr;  // °C
   int (*reasons)(Device, unsigned long long*) = nullptr;
+  int (*name)(Device, char*, unsigned) = nullptr;
 
   ~Library() {
     if (begun) end();
@@ -79,11 +83,27 @@ struct GpuMonitor::Library {
     look_for("nvmlDeviceGetEnforcedPowerLimit", power_limit);
     look_for("nvmlDeviceGetTemperature", temperature);
     look_for("nvmlDeviceGetCurrentClocksThrottleReasons", reasons);
+    look_for("nvmlDeviceGetUUID", name);
     return find("nvmlInit_v2", begin)
         .and_then([&] { return find("nvmlShutdown", end); })
         .and_then([&] { return find("nvmlErrorString", words); })
         .and_then([&] { return find("nvmlDeviceGetCount_v2", count); })
         .and_then([&] { return find("nvmlDeviceGetHandleByIndex_v2", device); });
+  }
+
+  std::string name_of(Device gpu) const {
+    std::array<char, kLongestName> text{};
+    if (name == nullptr || name(gpu, text.data(), kLongestName) != kSuccess) return "";
+    return text.data();
+  }
+
+  // By its number, or by the first characters of its name. Of which GPU a part (MIG) is, the driver tells in
+  // another way: all are.
+  bool is_among(const std::vector<std::string>& visible, unsigned index, Device gpu) const {
+    return std::ranges::any_of(visible, [&](const std::string& each) {
+      if (each.starts_with("MIG-")) return true;
+      return each.starts_with("GPU-") ? name_of(gpu).starts_with(each) : each == std::to_string(index);
+    });
   }
 
   GpuState state_of(unsigned index, Device gpu) const {
@@ -97,11 +117,13 @@ struct GpuMonitor::Library {
   }
 };
 
-GpuMonitor::GpuMonitor(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+GpuMonitor::GpuMonitor(std::unique_ptr<Library> library, std::optional<std::vector<std::string>> visible)
+    : library_(std::move(library)), visible_(std::move(visible)) {}
 GpuMonitor::GpuMonitor(GpuMonitor&&) noexcept = default;
 GpuMonitor::~GpuMonitor() = default;
 
-Result<GpuMonitor> GpuMonitor::open(const std::string& path) {
+Result<GpuMonitor> GpuMonitor::open(const std::string& path,
+                                    std::optional<std::vector<std::string>> visible) {
   auto library = std::make_unique<Library>();
   library->handle.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!library->handle) return failure(fmt::format("{} cannot be opened: {}", path, dlerror()));
@@ -110,7 +132,7 @@ Result<GpuMonitor> GpuMonitor::open(const std::string& path) {
   if (const int error = library->begin(); error != kSuccess)
     return failure(fmt::format("{}: {}", path, library->words(error)));
   library->begun = true;
-  return GpuMonitor(std::move(library));
+  return GpuMonitor(std::move(library), std::move(visible));
 }
 
 std::vector<GpuState> GpuMonitor::read() {
@@ -119,7 +141,8 @@ std::vector<GpuState> GpuMonitor::read() {
   const unsigned count = told<unsigned>(library_->count).value_or(0);
   for (unsigned index = 0; index < count; ++index) {
     const auto gpu = told<Device>(library_->device, index);
-    if (gpu) states.push_back(library_->state_of(index, *gpu));
+    if (!gpu || (visible_ && !library_->is_among(*visible_, index, *gpu))) continue;
+    states.push_back(library_->state_of(index, *gpu));
   }
   return states;
 }

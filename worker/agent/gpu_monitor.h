@@ -38,8 +38,11 @@ class GpuMonitor {
  public:
   static constexpr const char* kLibrary = "libnvidia-ml.so.1";
 
-  // Fails where the library, or a driver that answers, is missing.
-  static Result<GpuMonitor> open(const std::string& library = kLibrary);
+  // visible: of which GPUs alone (common/visible_gpus.h). Numbers are taken for the driver's, which CUDA's
+  // are where all GPUs are alike, or with CUDA_DEVICE_ORDER=PCI_BUS_ID. Fails where the library, or a driver
+  // that answers, is missing.
+  static Result<GpuMonitor> open(const std::string& library = kLibrary,
+                                 std::optional<std::vector<std::string>> visible = {});
   ~GpuMonitor();
   GpuMonitor(GpuMonitor&&) noexcept;
   GpuMonitor& operator=(GpuMonitor&&) = delete;
@@ -48,9 +51,10 @@ class GpuMonitor {
 
  private:
   struct Library;
-  explicit GpuMonitor(std::unique_ptr<Library> library);
+  GpuMonitor(std::unique_ptr<Library> library, std::optional<std::vector<std::string>> visible);
 
   std::unique_ptr<Library> library_;
+  std::optional<std::vector<std::string>> visible_;
 };
 
 }  // namespace caravan::agent

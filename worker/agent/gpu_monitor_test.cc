@@ -27,6 +27,22 @@ TEST(GpuMonitor, TellsOfEachDeviceWhatTheDriverTells) {
   EXPECT_FALSE(states[1].throttle_reasons);
 }
 
+TEST(GpuMonitor, TellsOfThoseThatCudaSeesAlone) {
+  using Names = std::vector<std::string>;
+  struct Case {
+    Names visible;
+    std::vector<unsigned> told;
+  };
+  for (const Case& c : {Case{{"1"}, {1}}, Case{{"1", "0"}, {0, 1}}, Case{{"GPU-8932"}, {0}},
+                        Case{{"GPU-0a1b2c3d-4e5f"}, {1}}, Case{{"MIG-a1"}, {0, 1}}, Case{{}, {}}}) {
+    auto monitor = GpuMonitor::open(CARAVAN_MANAGEMENT_LIBRARY, c.visible);
+    ASSERT_TRUE(monitor) << monitor.error().message;
+    std::vector<unsigned> told;
+    for (const GpuState& state : monitor->read()) told.push_back(state.index);
+    EXPECT_EQ(told, c.told) << ::testing::PrintToString(c.visible);
+  }
+}
+
 TEST(GpuMonitor, LeavesOutWhatTheDriverHasNoFunctionFor) {
   auto monitor = GpuMonitor::open(CARAVAN_SMALL_MANAGEMENT_LIBRARY);
   ASSERT_TRUE(monitor) << monitor.error().message;

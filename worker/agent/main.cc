@@ -12,6 +12,7 @@
 #include "common/process.h"
 #include "common/processors.h"
 #include "common/refusal.h"
+#include "common/visible_gpus.h"
 #include "http/server.h"
 #include "http/texts.h"
 #include "worker/agent/gpu_monitor.h"
@@ -46,7 +47,7 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
 // Of a job on CPUs nobody asks, and a driver that tells nothing is no reason not to train.
 std::optional<GpuMonitor> gpu_monitor(const v1alpha1::JobPlan& job) {
   if (job.spec().resources().device().kind() == v1alpha1::Device::CPU) return std::nullopt;
-  Result<GpuMonitor> monitor = GpuMonitor::open();
+  Result<GpuMonitor> monitor = GpuMonitor::open(GpuMonitor::kLibrary, visible_gpus());
   if (monitor) return *std::move(monitor);
   spdlog::info("no metrics of GPUs: {}", monitor.error().message);
   return std::nullopt;

@@ -44,7 +44,8 @@ inline constexpr Description kCollectiveBytes{
 inline constexpr Description kCollectiveSeconds{"caravan_collective_seconds_total",
                                                 "Time the ranks of this node spent in collectives."};
 
-// Of every GPU of this node, where its driver tells (label device; of the last one also reason).
+// Of every GPU that CUDA sees on this node, where its driver tells (label device; of the last one also
+// reason).
 inline constexpr Description kProcessorClock{"caravan_device_clock_hertz",
                                              "Clock of the device's processors."};
 inline constexpr Description kMemoryClock{"caravan_device_memory_clock_hertz",

@@ -1,6 +1,7 @@
 // A driver's management library with two GPUs, of which the second tells little and the third is lost: what
 // GpuMonitor's tests open in the place of NVIDIA's. Environment MANAGEMENT_LIBRARY_FAILS: it finds no driver.
 // Compiled with TELLS_TEMPERATURE_ALONE it has none of the other functions that tell of a device.
+#include <cstdio>
 #include <cstdlib>
 
 namespace {
@@ -59,6 +60,10 @@ int nvmlDeviceGetTemperature(void*, int which, unsigned* celsius) {
   return kSuccess;
 }
 #ifndef TELLS_TEMPERATURE_ALONE
+int nvmlDeviceGetUUID(void* device, char* name, unsigned size) {
+  std::snprintf(name, size, "%s", is_first(device) ? "GPU-8932f937-d72c" : "GPU-0a1b2c3d-4e5f");
+  return kSuccess;
+}
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
   if (!is_first(device)) return kNotSupported;
   *reasons = 0x4;
