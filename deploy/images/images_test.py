@@ -61,6 +61,11 @@ class Images(unittest.TestCase):
             with self.assertRaisesRegex(shared_libraries.MissingLibrary, "opened needs libruntime.so.1, which is not"):
                 shared_libraries.closure(["opened"])
 
+    def test_the_driver_of_the_machine_that_builds_stays_there(self):
+        says = "\tlibcuda.so.1 => /bin/ls (0x0000)\n\tlibnvidia-ml.so.1 => not found\n\tlibc.so.6 => /bin/ls (0x0000)\n"
+        with mock.patch.object(shared_libraries, "_ask_loader", lambda _: says):
+            self.assertEqual({"/usr/lib/libc.so.6"}, shared_libraries.closure(["program"]).keys())
+
     def test_the_licences_of_the_libraries_come_along(self):
         texts = shared_libraries.licence_texts(shared_libraries.closure([PROGRAM]).values())
         self.assertIn("/usr/share/doc/libc6/copyright", texts)

@@ -32,7 +32,7 @@ def closure(programs: Iterable[Path]) -> dict[str, Path]:
         for line in _ask_loader(program).splitlines():
             if lacks := _MISSING.match(line):
                 missing.setdefault(lacks["name"], program)
-            if found := _FOUND.match(line):
+            if (found := _FOUND.match(line)) and found["name"] not in OF_THE_DRIVER:
                 files[_place(found["name"], found["path"])] = Path(found["path"]).resolve()
     for name in missing.keys() - OF_THE_DRIVER - {Path(place).name for place in files}:
         raise MissingLibrary(f"{missing[name]} needs {name}, which is not on this machine")
