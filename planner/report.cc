@@ -4,6 +4,7 @@
 
 #include "planner/measured_error.h"
 #include "planner/memory/risk.h"
+#include "planner/memory/terms_message.h"
 #include "planner/model/parameters.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
@@ -79,20 +80,6 @@ Layout read_layout(const Message& message) {
           .segments = {message.segment_tokens().begin(), message.segment_tokens().end()},
           .group_times = read_group_times(message),
           .zero_stage = message.zero_stage()};
-}
-
-v1alpha1::MemoryTerms terms_message(const MemoryTerms& terms) {
-  v1alpha1::MemoryTerms message;
-  message.set_parameters(terms.parameters);
-  message.set_gradients(terms.gradients);
-  message.set_optimizer(terms.optimizer);
-  message.set_activations(terms.activations);
-  message.set_logits(terms.logits);
-  message.set_workspace(terms.workspace);
-  message.set_communication(terms.communication);
-  message.set_overhead(terms.overhead);
-  message.set_snapshot(terms.snapshot);
-  return message;
 }
 
 v1alpha1::StepParts parts_message(const StepParts& parts) {

@@ -13,6 +13,7 @@
 #include "planner/explain/figures.h"
 #include "planner/explain/memory_bars.h"
 #include "planner/explain/table.h"
+#include "planner/memory/terms_message.h"
 
 namespace caravan::planner {
 namespace {
@@ -109,12 +110,8 @@ TEST(Figures, CountDaysChangesAndErrors) {
   EXPECT_EQ(readable_change(69, 100), "-31 %");
 }
 
-v1alpha1::MemoryTerms terms(int64_t parameters, int64_t gradients, int64_t activations) {
-  v1alpha1::MemoryTerms message;
-  message.set_parameters(parameters);
-  message.set_gradients(gradients);
-  message.set_activations(activations);
-  return message;
+MemoryTerms terms(int64_t parameters, int64_t gradients, int64_t activations) {
+  return {.parameters = parameters, .gradients = gradients, .activations = activations};
 }
 
 TEST(MemoryBars, StackTheTermsAndMarkTheLimit) {
@@ -182,8 +179,8 @@ v1alpha1::PlanReport made_up_report() {
   plan.set_peak_bytes(60 * kGiB);
   plan.add_layers_per_stage(16);
   plan.add_layers_per_stage(15);
-  *plan.add_memory_per_stage() = terms(8 * kGiB, 16 * kGiB, 36 * kGiB);
-  *plan.add_memory_per_stage() = terms(8 * kGiB, 16 * kGiB, 18 * kGiB);
+  *plan.add_memory_per_stage() = terms_message(terms(8 * kGiB, 16 * kGiB, 36 * kGiB));
+  *plan.add_memory_per_stage() = terms_message(terms(8 * kGiB, 16 * kGiB, 18 * kGiB));
   plan.set_step_seconds(50.8);
   plan.set_tokens_per_second(82600);
   plan.set_mfu(0.605);

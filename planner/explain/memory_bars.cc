@@ -8,6 +8,7 @@
 
 #include "common/readable_bytes.h"
 #include "planner/explain/table.h"
+#include "planner/memory/terms_message.h"
 
 namespace caravan::planner {
 namespace {
@@ -18,14 +19,10 @@ struct Line {
   int last = 0;
 };
 
-bool looks_alike(const StageMemory& a, const StageMemory& b) {
-  return a.layers == b.layers && a.terms.SerializeAsString() == b.terms.SerializeAsString();
-}
-
 std::vector<Line> lines_of(const std::vector<StageMemory>& stages) {
   std::vector<Line> lines;
   for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
-    if (!lines.empty() && looks_alike(stages[lines.back().first], stages[stage])) {
+    if (!lines.empty() && stages[lines.back().first] == stages[stage]) {
       lines.back().last = stage;
     } else {
       lines.push_back({stage, stage});
@@ -63,7 +60,7 @@ struct Scale {
 
 Scale scale_of(const MemoryChart& chart) {
   int64_t largest = 0;
-  for (const StageMemory& stage : chart.stages) largest = std::max(largest, total_bytes(stage.terms));
+  for (const StageMemory& stage : chart.stages) largest = std::max(largest, stage.terms.total());
   const int64_t usable = chart.usable_bytes;
   if (usable == 0) return {.full = largest, .limit = 0, .note = ""};
   if (usable > kFarOff * largest)
@@ -80,40 +77,34 @@ constexpr int kNarrowestBar = 20;
 
 }  // namespace
 
-std::vector<LetteredTerm> letters_of(const v1alpha1::MemoryTerms& terms) {
-  return {{'P', "parameters", terms.parameters()},
-          {'G', "gradients", terms.gradients()},
-          {'O', "optimizer", terms.optimizer()},
-          {'A', "activations", terms.activations()},
-          {'L', "logits", terms.logits()},
-          {'W', "workspace", terms.workspace()},
-          {'C', "communication", terms.communication()},
-          {'X', "overhead", terms.overhead()},
-          {'S', "snapshot", terms.snapshot()}};
-}
-
-int64_t total_bytes(const v1alpha1::MemoryTerms& terms) {
-  int64_t total = 0;
-  for (const LetteredTerm& term : letters_of(terms)) total += term.bytes;
-  return total;
+std::vector<LetteredTerm> letters_of(const MemoryTerms& terms) {
+  return {{'P', "parameters", terms.parameters},
+          {'G', "gradients", terms.gradients},
+          {'O', "optimizer", terms.optimizer},
+          {'A', "activations", terms.activations},
+          {'L', "logits", terms.logits},
+          {'W', "workspace", terms.workspace},
+          {'C', "communication", terms.communication},
+          {'X', "overhead", terms.overhead},
+          {'S', "snapshot", terms.snapshot}};
 }
 
 MemoryChart memory_chart(const v1alpha1::Plan& plan) {
   MemoryChart chart{.stages = {}, .binding_stage = plan.binding_stage(), .usable_bytes = plan.usable_bytes()};
   for (int stage = 0; stage < plan.memory_per_stage_size(); ++stage)
-    chart.stages.push_back({plan.layers_per_stage(stage), plan.memory_per_stage(stage)});
+    chart.stages.push_back({plan.layers_per_stage(stage), terms_value(plan.memory_per_stage(stage))});
   return chart;
 }
 
 MemoryChart memory_chart(const v1alpha1::Candidate& candidate, int64_t usable_bytes) {
   const int stage = candidate.binding_stage();
-  return {.stages = {{candidate.layers_per_stage(stage), candidate.memory()}},
+  return {.stages = {{candidate.layers_per_stage(stage), terms_value(candidate.memory())}},
           .first_stage = stage,
           .binding_stage = 0,
           .usable_bytes = usable_bytes};
 }
 
-std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64_t full, int width) {
+std::string stacked_bar(const MemoryTerms& terms, int64_t limit, int64_t full, int width) {
   const auto cells = [&](int64_t bytes) {
     return static_cast<size_t>(std::llround(static_cast<double>(bytes) / static_cast<double>(full) * width));
   };
@@ -158,7 +149,7 @@ std::string memory_bars(const MemoryChart& chart, int width, bool all) {
     next = index + 1;
     const StageMemory& stage = chart.stages[lines[index].first];
     rows.push_back({stages_text(lines[index], chart.first_stage), fmt::format("{}", stage.layers),
-                    readable_bytes(total_bytes(stage.terms)),
+                    readable_bytes(stage.terms.total()),
                     stacked_bar(stage.terms, scale.limit, scale.full, bar_width)});
   }
   return format_table(

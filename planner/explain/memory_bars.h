@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "caravan/v1alpha1/plan.pb.h"
+#include "planner/memory/memory_terms.h"
 
 namespace caravan::planner {
 
@@ -17,7 +18,7 @@ struct LetteredTerm {
 };
 
 // All terms, in the order in which they are drawn.
-std::vector<LetteredTerm> letters_of(const v1alpha1::MemoryTerms& terms);
+std::vector<LetteredTerm> letters_of(const MemoryTerms& terms);
 
 // A limit more than so many times as far as the largest stage is not drawn: nothing would be left of the
 // bars.
@@ -25,7 +26,8 @@ inline constexpr int kFarOff = 5;
 
 struct StageMemory {
   int layers = 0;
-  v1alpha1::MemoryTerms terms;
+  MemoryTerms terms;
+  bool operator==(const StageMemory&) const = default;
 };
 
 struct MemoryChart {
@@ -40,8 +42,6 @@ MemoryChart memory_chart(const v1alpha1::Plan& plan);
 // Of its binding stage alone.
 MemoryChart memory_chart(const v1alpha1::Candidate& candidate, int64_t usable_bytes);
 
-int64_t total_bytes(const v1alpha1::MemoryTerms& terms);
-
 // The terms of the binding stage, each with its letter.
 std::string memory_legend(const MemoryChart& chart, int width);
 
@@ -51,6 +51,6 @@ std::string memory_bars(const MemoryChart& chart, int width, bool all);
 
 // "PPGGGOOAAAA   |": terms in proportion, `width` characters at `full` bytes. limit: where the mark stands;
 // 0: nowhere.
-std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64_t full, int width);
+std::string stacked_bar(const MemoryTerms& terms, int64_t limit, int64_t full, int width);
 
 }  // namespace caravan::planner

@@ -28,12 +28,12 @@ std::vector<LegendEntry> legend_of(const MemoryChart& chart) {
 
 double full_of(const MemoryChart& chart) {
   int64_t largest = 0;
-  for (const StageMemory& stage : chart.stages) largest = std::max(largest, total_bytes(stage.terms));
+  for (const StageMemory& stage : chart.stages) largest = std::max(largest, stage.terms.total());
   const bool near = chart.usable_bytes <= kFarOff * largest;
   return kRoomAtTheRight * static_cast<double>(std::max(largest, near ? chart.usable_bytes : 0));
 }
 
-void draw_bar(Svg& svg, const v1alpha1::MemoryTerms& terms, double scale, double y, double height) {
+void draw_bar(Svg& svg, const MemoryTerms& terms, double scale, double y, double height) {
   int64_t before = 0;
   const auto named = letters_of(terms);
   for (size_t i = 0; i < named.size(); ++i) {
@@ -70,7 +70,7 @@ double draw_memory(Svg& svg, const MemoryChart& chart, double top) {
     if (stage % label_stride(stages) != 0) continue;
     const double base = y + height / 2 + 4;
     svg.text(Frame::kLeft - 8, base, fmt::format("stage {}", stage), {.size = 11, .anchor = Anchor::End});
-    svg.text(Frame::kRight + 8, base, readable_bytes(total_bytes(chart.stages[stage].terms)), {.size = 11});
+    svg.text(Frame::kRight + 8, base, readable_bytes(chart.stages[stage].terms.total()), {.size = 11});
   }
   draw_byte_axis(svg, full, scale, y + 2);
   const auto limit = static_cast<double>(chart.usable_bytes);

@@ -85,24 +85,9 @@ bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, 
   return false;
 }
 
-struct TermName {
-  std::string_view name;
-  int64_t MemoryTerms::*bytes;
-};
-// As MemoryTerms of the schema calls them.
-constexpr TermName kTerms[] = {{"parameters", &MemoryTerms::parameters},
-                               {"gradients", &MemoryTerms::gradients},
-                               {"optimizer", &MemoryTerms::optimizer},
-                               {"activations", &MemoryTerms::activations},
-                               {"logits", &MemoryTerms::logits},
-                               {"workspace", &MemoryTerms::workspace},
-                               {"communication", &MemoryTerms::communication},
-                               {"overhead", &MemoryTerms::overhead},
-                               {"snapshot", &MemoryTerms::snapshot}};
-
 void correct(const v1alpha1::MemoryCorrection& correction, MemoryTerms& terms) {
   constexpr double kPercent = 100;
-  for (const TermName& term : kTerms) {
+  for (const MemoryTerm& term : kMemoryTerms) {
     if (term.name != correction.term()) continue;
     int64_t& bytes = terms.*term.bytes;
     bytes = static_cast<int64_t>(static_cast<double>(bytes) * correction.percent() / kPercent);
@@ -113,17 +98,6 @@ void correct(const v1alpha1::MemoryCorrection& correction, MemoryTerms& terms) {
 
 int moment_bytes(const PlanRequest& request, const EngineProfile& profile) {
   return request.training.bf16_moments ? profile.moment_bytes / 2 : profile.moment_bytes;
-}
-
-int64_t MemoryTerms::total() const {
-  return parameters + gradients + optimizer + activations + logits + workspace + communication + overhead +
-         snapshot;
-}
-
-std::vector<NamedTerm> named_terms(const MemoryTerms& terms) {
-  std::vector<NamedTerm> named;
-  for (const TermName& term : kTerms) named.push_back({.name = term.name, .bytes = terms.*term.bytes});
-  return named;
 }
 
 int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {

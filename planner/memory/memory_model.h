@@ -5,40 +5,17 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
+#include "planner/memory/memory_terms.h"
 #include "planner/memory/replayed_ops.h"
 #include "planner/placement.h"
 #include "planner/request.h"
 #include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
-
-struct MemoryTerms {
-  int64_t parameters = 0;
-  int64_t gradients = 0;
-  int64_t optimizer = 0;
-  int64_t activations = 0;
-  int64_t logits = 0;
-  int64_t workspace = 0;
-  int64_t communication = 0;
-  int64_t overhead = 0;
-  int64_t snapshot = 0;
-  bool operator==(const MemoryTerms&) const = default;
-
-  int64_t total() const;
-};
-
-struct NamedTerm {
-  std::string_view name;
-  int64_t bytes = 0;
-};
-
-// In the order of the struct.
-std::vector<NamedTerm> named_terms(const MemoryTerms& terms);
 
 struct LayoutMemory {
   MemoryTerms terms;  // of the binding stage

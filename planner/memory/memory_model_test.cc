@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "planner/memory/stage_parameters.h"
 #include "planner/memory/stage_shape.h"
@@ -37,11 +36,6 @@ std::vector<Layout> layouts_of(const PlanRequest& request) {
 
 StageElements elements_of(const ModelShape& shape, const Layout& layout, int stage) {
   return stage_elements(shape, layout, place_layers(layout), stage);
-}
-
-int64_t sum_of(const std::vector<NamedTerm>& terms) {
-  return std::accumulate(terms.begin(), terms.end(), int64_t{0},
-                         [](int64_t sum, const NamedTerm& term) { return sum + term.bytes; });
 }
 
 TEST(StageElements, OfOneRankAreTheModelsParametersUpToPadding) {
@@ -83,8 +77,13 @@ TEST(MemoryModel, TheTermsAddUpToThePeak) {
     const PlanRequest request = request_of(job);
     for (const Layout& layout : layouts_of(request)) {
       const LayoutMemory memory = predict_memory(request, layout, default_profile());
-      EXPECT_EQ(sum_of(named_terms(memory.terms)), memory.peak_bytes());
-      for (const NamedTerm& term : named_terms(memory.terms)) EXPECT_GE(term.bytes, 0) << term.name;
+      int64_t sum = 0;
+      for (const MemoryTerm& term : kMemoryTerms) {
+        const int64_t bytes = memory.terms.*term.bytes;
+        EXPECT_GE(bytes, 0) << term.name;
+        sum += bytes;
+      }
+      EXPECT_EQ(sum, memory.peak_bytes());
     }
   }
 }

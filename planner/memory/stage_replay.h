@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "planner/memory/memory_model.h"
+#include "planner/memory/memory_terms.h"
 #include "planner/memory/replayed_ops.h"
 #include "planner/placement.h"
 #include "planner/request.h"

@@ -12,9 +12,9 @@
 namespace caravan::planner {
 namespace {
 
-NamedTerm largest_term(const MemoryTerms& terms) {
-  const auto named = named_terms(terms);
-  return *std::ranges::max_element(named, {}, &NamedTerm::bytes);
+const MemoryTerm& largest_term(const MemoryTerms& terms) {
+  return *std::ranges::max_element(kMemoryTerms, {},
+                                   [&](const MemoryTerm& term) { return terms.*term.bytes; });
 }
 
 std::string need(const PlanRequest& request, const EngineProfile& profile, const LayoutMemory& memory) {
@@ -246,9 +246,10 @@ std::string layout_label(const Layout& layout) {
 
 std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
                             const EvaluatedLayout& candidate) {
-  const NamedTerm term = largest_term(candidate.memory.terms);
+  const MemoryTerms& terms = candidate.memory.terms;
+  const MemoryTerm& term = largest_term(terms);
   return fmt::format("stage {} needs {}: {} {}", candidate.memory.binding_stage,
-                     need(request, profile, candidate.memory), term.name, readable_bytes(term.bytes));
+                     need(request, profile, candidate.memory), term.name, readable_bytes(terms.*term.bytes));
 }
 
 std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {

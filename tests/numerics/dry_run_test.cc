@@ -16,6 +16,7 @@
 #include "common/testing/temporary_folder.h"
 #include "planner/engine_profile.h"
 #include "planner/memory/memory_model.h"
+#include "planner/memory/terms_message.h"
 #include "planner/plan.h"
 #include "planner/report.h"
 #include "planner/request.h"
@@ -27,7 +28,7 @@ namespace caravan::numerics {
 namespace {
 
 using planner::Layout;
-using trainer::MemoryBreakdown;
+using planner::MemoryTerms;
 
 constexpr int kNodes = 1024;
 constexpr int kDevicesPerNode = 8;
@@ -70,12 +71,12 @@ class DryRun : public testing::Test {
     return ranks;
   }
 
-  MemoryBreakdown started(int rank) const {
+  MemoryTerms started(int rank) const {
     const auto options = trainer::parse_rank_config(to_json(rank_config(spec_, layout_, rank)));
     EXPECT_TRUE(options) << options.error().message;
     const auto held = trainer::dry_run(*options);
     EXPECT_TRUE(held) << held.error().message;
-    return held.value_or(MemoryBreakdown());
+    return held.value_or(MemoryTerms());
   }
 
   const test::JobFolder corpus_;
@@ -92,15 +93,15 @@ TEST_F(DryRun, OfAnyRankHoldsWhatThePlanSaysOfItsStage) {
   for (const int rank : some_ranks()) {
     const int stage = planner::position_of(rank, layout_.mesh).pipeline;
     SCOPED_TRACE(fmt::format("rank {}, stage {}", rank, stage));
-    const v1alpha1::MemoryTerms& planned = plan_.memory_per_stage(stage);
-    const MemoryBreakdown held = started(rank);
+    const MemoryTerms planned = planner::terms_value(plan_.memory_per_stage(stage));
+    const MemoryTerms held = started(rank);
     EXPECT_GT(held.parameters, int64_t{1} << 30);
-    EXPECT_EQ(held.parameters, planned.parameters());
-    EXPECT_EQ(held.gradients, planned.gradients());
-    EXPECT_EQ(held.optimizer, planned.optimizer());
+    EXPECT_EQ(held.parameters, planned.parameters);
+    EXPECT_EQ(held.gradients, planned.gradients);
+    EXPECT_EQ(held.optimizer, planned.optimizer);
     EXPECT_EQ(held.snapshot, planner::snapshot_bytes(request_, layout_, stage, profile_));
     EXPECT_GT(held.workspace, 0) << "the table of positions";
-    EXPECT_LE(held.workspace, planned.workspace());
+    EXPECT_LE(held.workspace, planned.workspace);
     EXPECT_EQ(held.activations, 0);
     EXPECT_EQ(held.logits, 0);
     EXPECT_EQ(held.communication, 0);
@@ -117,7 +118,7 @@ TEST_F(DryRun, OfTheProgramReportsTheSame) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto report = from_json<v1alpha1::RankReport>(outcome.out);
   ASSERT_TRUE(report) << outcome.out;
-  const MemoryBreakdown held = started(rank);
+  const MemoryTerms held = started(rank);
   EXPECT_EQ(report->finished().peak_terms().parameters(), held.parameters);
   EXPECT_EQ(report->finished().peak_terms().optimizer(), held.optimizer);
 }

@@ -10,6 +10,7 @@
 
 #include "common/testing/sample.h"
 #include "planner/memory/memory_model.h"
+#include "planner/memory/terms_message.h"
 #include "planner/search/search.h"
 #include "planner/time/block_times.h"
 #include "tests/numerics/trainer_world.h"
@@ -171,19 +172,9 @@ std::vector<Case> cases() {
 
 std::string text(const planner::MemoryTerms& terms) {
   std::string all;
-  for (const auto& [name, bytes] : named_terms(terms)) all += fmt::format("{} {}, ", name, bytes);
+  for (const planner::MemoryTerm& term : planner::kMemoryTerms)
+    all += fmt::format("{} {}, ", term.name, terms.*term.bytes);
   return all;
-}
-
-planner::MemoryTerms measured_terms(const v1alpha1::MemoryTerms& terms) {
-  return {.parameters = terms.parameters(),
-          .gradients = terms.gradients(),
-          .optimizer = terms.optimizer(),
-          .activations = terms.activations(),
-          .logits = terms.logits(),
-          .workspace = terms.workspace(),
-          .communication = terms.communication(),
-          .snapshot = terms.snapshot()};
 }
 
 class MemoryPrediction : public testing::TestWithParam<Case> {};
@@ -217,18 +208,16 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
     const v1alpha1::RankFinished& finished = ranks[rank].reports.back().finished();
     const int stage = position_of(static_cast<int>(rank), wanted.layout.mesh).pipeline;
     const planner::MemoryTerms terms = planner::predict_stage_memory(request, wanted.layout, stage, profile);
-    const planner::MemoryTerms measured = measured_terms(finished.peak_terms());
+    const planner::MemoryTerms measured = planner::terms_value(finished.peak_terms());
     const auto sum = static_cast<double>(finished.peak_bytes());
     const std::string both =
         fmt::format("rank {}\npredicted: {}\nmeasured:  {}", rank, text(terms), text(measured));
     EXPECT_NEAR(static_cast<double>(terms.total()) / sum, 1, 0.02) << both;
-    const auto predicted_terms = named_terms(terms);
-    const auto found_terms = named_terms(measured);
-    for (std::size_t i = 0; i < predicted_terms.size(); ++i) {
-      const auto found = static_cast<double>(found_terms[i].bytes);
+    for (const planner::MemoryTerm& term : planner::kMemoryTerms) {
+      const auto found = static_cast<double>(measured.*term.bytes);
       // A thread of Gloo lets go of a small tensor only a moment after its collective has ended.
-      EXPECT_NEAR(static_cast<double>(predicted_terms[i].bytes), found, std::max(0.05 * found, 0.002 * sum))
-          << predicted_terms[i].name << ", " << both;
+      EXPECT_NEAR(static_cast<double>(terms.*term.bytes), found, std::max(0.05 * found, 0.002 * sum))
+          << term.name << ", " << both;
     }
   }
 }

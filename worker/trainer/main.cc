@@ -69,7 +69,7 @@ int exit_code(FailureReason reason) {
   _exit(exit_code(failure.reason));
 }
 
-TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& peak,
+TrainingFailure with_shortage(TrainingFailure failure, const planner::MemoryTerms& peak,
                               const DeviceBackend& device, const std::string& config_path) {
   if (failure.reason != FailureReason::OutOfMemory) return failure;
   const auto memory_of_device = device.memory();
@@ -145,7 +145,7 @@ std::unique_ptr<DeviceBackend> open_device(const TrainerOptions& options, const 
 // Reports what the rank holds when it has started.
 void start_dry(const TrainerOptions& options, const Reporter& reporter) {
   const Outcome outcome = guarded([&]() -> Outcome {
-    const Result<MemoryBreakdown> held = dry_run(options);
+    const Result<planner::MemoryTerms> held = dry_run(options);
     if (!held) return input_failure(held.error());
     reporter.finished({.step = 0, .peak = *held});
     return {};

@@ -10,7 +10,7 @@
 
 namespace caravan::trainer {
 
-Result<MemoryBreakdown> dry_run(const TrainerOptions& options) {
+Result<planner::MemoryTerms> dry_run(const TrainerOptions& options) {
   Result<RankData> data = open_data(options);
   if (!data) return tl::unexpected(data.error());
   MemoryLedger ledger;

@@ -5,13 +5,13 @@
 #pragma once
 
 #include "common/result.h"
+#include "planner/memory/memory_terms.h"
 #include "worker/trainer/loop/trainer_options.h"
-#include "worker/trainer/memory/memory_breakdown.h"
 
 namespace caravan::trainer {
 
 // By the ledger. Opens the data's files and looks for no checkpoint. Fails as a start does; throws
 // CommunicationError where a start needs other ranks.
-Result<MemoryBreakdown> dry_run(const TrainerOptions& options);
+Result<planner::MemoryTerms> dry_run(const TrainerOptions& options);
 
 }  // namespace caravan::trainer

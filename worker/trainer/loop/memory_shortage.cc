@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -12,28 +11,13 @@
 namespace caravan::trainer {
 namespace {
 
-struct Use {
-  const char* term;  // as MemoryTerms calls it
-  const char* name;
-  int64_t MemoryBreakdown::*bytes;
-};
-
-constexpr std::array kUses = {
-    Use{"parameters", "parameters", &MemoryBreakdown::parameters},
-    Use{"gradients", "gradients", &MemoryBreakdown::gradients},
-    Use{"optimizer", "optimizer states", &MemoryBreakdown::optimizer},
-    Use{"activations", "activations", &MemoryBreakdown::activations},
-    Use{"logits", "logits", &MemoryBreakdown::logits},
-    Use{"workspace", "workspace", &MemoryBreakdown::workspace},
-    Use{"communication", "communication", &MemoryBreakdown::communication},
-    Use{"snapshot", "checkpoint copy", &MemoryBreakdown::snapshot},
-};
+using planner::MemoryTerm;
+using planner::MemoryTerms;
 
 constexpr std::string_view kOverhead = "overhead";
 
 struct Growth {
   std::string_view term;
-  std::string_view name;
   int64_t planned = 0;
   int64_t used = 0;
 
@@ -41,35 +25,39 @@ struct Growth {
 };
 
 // Predictions are within two per cent (docs/design.md).
-bool is_beyond_prediction(const Growth& growth, const MemoryBreakdown& planned) {
-  return growth.bytes() > planned.total() / 50;
+bool is_beyond_prediction(const Growth& growth, const MemoryTerms& planned) {
+  return growth.bytes() > planned.of_tensors() / 50;
 }
 
-Growth largest_growth(const MemoryBreakdown& peak, const MemoryBreakdown& planned) {
-  const auto growth = [&](const Use& use) { return peak.*use.bytes - planned.*use.bytes; };
-  const Use& most = *std::ranges::max_element(kUses, {}, growth);
-  return {.term = most.term, .name = most.name, .planned = planned.*most.bytes, .used = peak.*most.bytes};
+// Overhead, of which a peak has none, is never what grew.
+Growth largest_growth(const MemoryTerms& peak, const MemoryTerms& planned) {
+  const auto growth = [&](const MemoryTerm& term) { return peak.*term.bytes - planned.*term.bytes; };
+  const MemoryTerm& most = *std::ranges::max_element(planner::kMemoryTerms, {}, growth);
+  return {.term = most.name, .planned = planned.*most.bytes, .used = peak.*most.bytes};
 }
 
 // All that tensors did not get: of the device, or of the plan where the device has less than that.
-Growth growth_of_overhead(const RefusedMemory& memory, const PlannedMemory& planned) {
-  const int64_t counted_on = planned.uses.total() + planned.overhead;
+Growth growth_of_overhead(const RefusedMemory& memory, const MemoryTerms& planned) {
   return {.term = kOverhead,
-          .name = kOverhead,
           .planned = planned.overhead,
-          .used = std::max(memory.device_bytes, counted_on) - memory.peak.total()};
+          .used = std::max(memory.device_bytes, planned.total()) - memory.peak.of_tensors()};
 }
 
 std::optional<Growth> find_growth(const RefusedMemory& memory) {
   if (!memory.planned) return std::nullopt;
-  const PlannedMemory& planned = *memory.planned;
-  const Growth use = largest_growth(memory.peak, planned.uses);
-  if (is_beyond_prediction(use, planned.uses)) return use;
+  const MemoryTerms& planned = *memory.planned;
+  const Growth use = largest_growth(memory.peak, planned);
+  if (is_beyond_prediction(use, planned)) return use;
   if (memory.device_bytes > 0) {
     const Growth overhead = growth_of_overhead(memory, planned);
     if (overhead.bytes() > 0) return overhead;
   }
   return use.bytes() > 0 ? std::optional(use) : std::nullopt;
+}
+
+std::string_view readable_term(std::string_view term) {
+  if (term == "optimizer") return "optimizer states";
+  return term == "snapshot" ? "checkpoint copy" : term;
 }
 
 std::string against(int64_t held, int64_t planned) {
@@ -82,7 +70,8 @@ std::string words_of(const std::optional<Growth>& growth) {
            "taken of it";
   }
   const std::string bytes = against(growth->used, growth->planned);
-  if (growth->term != kOverhead) return fmt::format("{} grew past their plan ({})", growth->name, bytes);
+  if (growth->term != kOverhead)
+    return fmt::format("{} grew past their plan ({})", readable_term(growth->term), bytes);
   return fmt::format(
       "no use of it grew past its plan: the rest of the device ({}) has gone to holes between "
       "tensors, to libraries or to others, or the device has less than the plan counts on",
@@ -99,9 +88,9 @@ std::optional<ShortageRecord> find_shortage(const RefusedMemory& memory) {
 }
 
 std::string describe_shortage(const RefusedMemory& memory, const std::string& refusal) {
-  const int64_t held = memory.peak.total();
+  const int64_t held = memory.peak.of_tensors();
   if (!memory.planned) return fmt::format("no memory for {}: {}", readable_bytes(held), refusal);
-  return fmt::format("no memory for {}; {}: {}", against(held, memory.planned->uses.total()),
+  return fmt::format("no memory for {}; {}: {}", against(held, memory.planned->of_tensors()),
                      words_of(find_growth(memory)), refusal);
 }
 

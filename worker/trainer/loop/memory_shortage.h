@@ -5,15 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "planner/memory/memory_terms.h"
 #include "worker/trainer/loop/reporter.h"
-#include "worker/trainer/memory/memory_breakdown.h"
 
 namespace caravan::trainer {
 
 // What a rank knows when it was refused memory.
 struct RefusedMemory {
-  MemoryBreakdown peak;
-  std::optional<PlannedMemory> planned;  // absent where nobody can say
+  planner::MemoryTerms peak;                    // without overhead, which nobody measures
+  std::optional<planner::MemoryTerms> planned;  // absent where nobody can say
   int64_t device_bytes = 0;  // that the device has, for all that use it; 0: its memory is the host's
 };
 

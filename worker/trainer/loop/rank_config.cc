@@ -253,22 +253,13 @@ CheckpointOptions checkpoint_of(const JobSpec& spec, Checks& checks) {
   return options;
 }
 
-std::optional<PlannedMemory> planned_memory(const JobSpec& spec, const TrainerOptions& options) {
+std::optional<planner::MemoryTerms> planned_memory(const JobSpec& spec, const TrainerOptions& options) {
   Result<planner::PlanRequest> request = planner::read_request(spec, {});
   if (!request) return std::nullopt;
   request->devices.threads = options.threads;
   const int stage = position_of(options.rendezvous.rank, options.layout.mesh).pipeline;
   const planner::EngineProfile profile = planner::default_engine_profile();
-  const planner::MemoryTerms terms = predict_stage_memory(*request, options.layout, stage, profile);
-  return PlannedMemory{.uses = {.parameters = terms.parameters,
-                                .gradients = terms.gradients,
-                                .optimizer = terms.optimizer,
-                                .activations = terms.activations,
-                                .logits = terms.logits,
-                                .workspace = terms.workspace,
-                                .communication = terms.communication,
-                                .snapshot = terms.snapshot},
-                       .overhead = terms.overhead};
+  return predict_stage_memory(*request, options.layout, stage, profile);
 }
 
 // A job names its device. A configuration without one was written by hand, for the machine at hand.
@@ -339,7 +330,7 @@ Result<TrainerOptions> load_rank_config(const std::string& path) {
   return options;
 }
 
-std::optional<PlannedMemory> load_planned_memory(const std::string& path) {
+std::optional<planner::MemoryTerms> load_planned_memory(const std::string& path) {
   const Result<std::string> text = text_of(path);
   Result<RankConfig> config = text.and_then(from_json<RankConfig>);
   if (!config) return std::nullopt;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "common/result.h"
+#include "planner/memory/memory_terms.h"
 #include "worker/trainer/loop/trainer_options.h"
-#include "worker/trainer/memory/memory_breakdown.h"
 
 namespace caravan::trainer {
 
@@ -18,6 +18,6 @@ Result<TrainerOptions> load_rank_config(const std::string& path);
 Result<TrainerOptions> parse_rank_config(const std::string& json);
 
 // What this rank holds at its peak, by the planner; absent where that cannot be told.
-std::optional<PlannedMemory> load_planned_memory(const std::string& path);
+std::optional<planner::MemoryTerms> load_planned_memory(const std::string& path);
 
 }  // namespace caravan::trainer

@@ -8,6 +8,7 @@
 
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/json.h"
+#include "planner/memory/terms_message.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
 #include "worker/trainer/loop/seconds_since.h"
@@ -33,17 +34,6 @@ void write(const CollectiveRecord& record, v1alpha1::CollectiveCount& count) {
   count.set_axis(record.axis);
   count.set_bytes(record.bytes);
   count.set_seconds(record.seconds);
-}
-
-void write(const MemoryBreakdown& memory, v1alpha1::MemoryTerms& terms) {
-  terms.set_parameters(memory.parameters);
-  terms.set_gradients(memory.gradients);
-  terms.set_optimizer(memory.optimizer);
-  terms.set_activations(memory.activations);
-  terms.set_logits(memory.logits);
-  terms.set_workspace(memory.workspace);
-  terms.set_communication(memory.communication);
-  terms.set_snapshot(memory.snapshot);
 }
 
 double work_seconds(const PhaseClock::Seconds& seconds) {
@@ -139,7 +129,7 @@ void Reporter::finished(const FinishRecord& record) const {
   v1alpha1::RankFinished& finished = *report.mutable_finished();
   finished.set_step(record.step);
   finished.set_peak_bytes(record.peak.total());
-  write(record.peak, *finished.mutable_peak_terms());
+  *finished.mutable_peak_terms() = planner::terms_message(record.peak);
   write_line(to_json(report));
 }
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/memory/memory_terms.h"
 #include "worker/trainer/loop/activity.h"
 #include "worker/trainer/loop/phase_clock.h"
-#include "worker/trainer/memory/memory_breakdown.h"
 
 namespace caravan::trainer {
 
@@ -60,7 +60,7 @@ struct StepRecord {
 
 struct FinishRecord {
   int step = 0;
-  MemoryBreakdown peak;
+  planner::MemoryTerms peak;
 };
 
 // See CheckpointReport.

@@ -16,7 +16,7 @@ MemoryLedger::MemoryLedger(std::optional<MemoryLimit> limit)
                                           MemoryCounter(this), MemoryCounter(this), MemoryCounter(this),
                                           MemoryCounter(this), MemoryCounter(this)} {}
 
-MemoryBreakdown MemoryLedger::live() const {
+planner::MemoryTerms MemoryLedger::live() const {
   const auto bytes = [&](MemoryUse use) { return counters_[static_cast<std::size_t>(use)].live_bytes(); };
   return {.parameters = bytes(MemoryUse::Parameters),
           .gradients = bytes(MemoryUse::Gradients),
@@ -28,7 +28,7 @@ MemoryBreakdown MemoryLedger::live() const {
           .snapshot = bytes(MemoryUse::Snapshot)};
 }
 
-MemoryBreakdown MemoryLedger::peak() const {
+planner::MemoryTerms MemoryLedger::peak() const {
   const std::scoped_lock lock(mutex_);
   return peak_;
 }
@@ -39,7 +39,7 @@ void MemoryLedger::reset_peak() {
 }
 
 void MemoryLedger::grown() {
-  const MemoryBreakdown now = live();
+  const planner::MemoryTerms now = live();
   const std::scoped_lock lock(mutex_);
   if (now.total() > peak_.total()) peak_ = now;
 }

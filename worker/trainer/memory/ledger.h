@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
+#include "planner/memory/memory_terms.h"
 #include "worker/trainer/memory/counting_allocator.h"
-#include "worker/trainer/memory/memory_breakdown.h"
 
 namespace caravan::trainer {
 
@@ -39,8 +39,9 @@ class MemoryLedger final : private GrowthListener {
   // For CountTo: `const CountTo charge(ledger.counter(MemoryUse::Gradients));`
   MemoryCounter& counter(MemoryUse use) { return counters_[static_cast<std::size_t>(use)]; }
 
-  MemoryBreakdown live() const;
-  MemoryBreakdown peak() const;
+  // Without overhead, which no tensor takes.
+  planner::MemoryTerms live() const;
+  planner::MemoryTerms peak() const;
   // The peak counts anew from what is alive now.
   void reset_peak();
 
@@ -53,7 +54,7 @@ class MemoryLedger final : private GrowthListener {
   const std::optional<MemoryLimit> limit_;
   std::array<MemoryCounter, kUses> counters_;
   mutable std::mutex mutex_;
-  MemoryBreakdown peak_;
+  planner::MemoryTerms peak_;
 };
 
 class LedgerScope {

@@ -439,10 +439,10 @@ class RankUnderTest {
   // What the rank's tensors are used for when most of them are alive.
   template <typename Work>
   void expect_uses(const char* phase, const planner::MemoryUse& rows, Work work) {
-    const MemoryBreakdown before = ledger_.live();
+    const planner::MemoryTerms before = ledger_.live();
     ledger_.reset_peak();
     work();
-    const MemoryBreakdown peak = ledger_.peak();
+    const planner::MemoryTerms peak = ledger_.peak();
     EXPECT_EQ(peak.activations - before.activations, rows.activations) << phase << ": activations";
     EXPECT_EQ(peak.logits - before.logits, rows.logits) << phase << ": logits";
     EXPECT_EQ(peak.workspace - before.workspace, rows.workspace) << phase << ": workspace";
