@@ -21,12 +21,14 @@
 #include <thread>
 
 #include "planner/schedule/generate.h"
+#include "tests/numerics/full_tensors.h"
 #include "worker/trainer/comm/solo_communicator.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/model/head.h"
 #include "worker/trainer/model/parameters.h"
 #include "worker/trainer/model/tensor_region.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/optim/gradient_sync.h"
 #include "worker/trainer/optim/optimizer.h"
 #include "worker/trainer/pipeline/executor.h"
@@ -270,15 +272,13 @@ std::vector<trainer::ParameterStore> summed(
   std::vector<trainer::ParameterStore> stores;
   for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
     const int stage = meshes[rank].position.pipeline;
-    auto layout = trainer::lay_out_parameters(tied_model(), stage_of_two(stage), data);
-    stores.push_back(trainer::allocate_parameters(std::move(layout), at::kFloat));
+    stores.push_back(trainer::allocate_parameters(tied_model(), stage_of_two(stage), data, at::kFloat));
     stores.back().gradients.copy_(make(static_cast<int>(rank), stores.back().layout.elements));
   }
   std::vector<std::jthread> ranks;
   for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
     ranks.emplace_back([&, rank] {
       sum_gradients(stores[rank], meshes[rank], {.sequence_parallel = false, .zero_stage = zero_stage});
-      if (zero_stage > 0) gather_slices(stores[rank].layout, stores[rank].gradients, *meshes[rank].data);
     });
   }
   ranks.clear();
@@ -322,8 +322,8 @@ std::vector<trainer::ParameterStore> updated(std::vector<trainer::Mesh>& meshes,
   const auto data = static_cast<int>(meshes.size() / 2);
   std::vector<trainer::ParameterStore> stores;
   for (const trainer::Mesh& mesh : meshes) {
-    auto layout = trainer::lay_out_parameters(tied_model(), stage_of_two(mesh.position.pipeline), data);
-    stores.push_back(trainer::allocate_parameters(std::move(layout), storage));
+    stores.push_back(
+        trainer::allocate_parameters(tied_model(), stage_of_two(mesh.position.pipeline), data, storage));
     trainer::initialise_parameters(stores.back(), 7);
   }
   std::vector<std::jthread> ranks;
@@ -335,7 +335,7 @@ std::vector<trainer::ParameterStore> updated(std::vector<trainer::Mesh>& meshes,
       auto generator = at::detail::createCPUGenerator(rank);
       for (int step = 0; step < 5; ++step) {
         store.gradients.copy_(at::randn({store.layout.elements}, generator, at::kFloat));
-        sum_gradients(store, meshes[rank], {.sequence_parallel = false, .zero_stage = zero_stage});
+        trainer::GradientSums(store, meshes[rank], {.zero_stage = zero_stage}, /*contributions=*/0).finish();
         optimizer.update(/*learning_rate=*/0.01, /*gradient_scale=*/0.5);
       }
     });
@@ -381,7 +381,7 @@ TEST(HeadChunks, GiveTheBitsOfTheSameTokensOneChunkAtATime) {
   trainer::SoloCommunicator solo;
   const trainer::TensorRegion region(solo, /*sequence_parallel=*/false);
   const auto new_store = [&] {
-    auto store = trainer::allocate_parameters(trainer::lay_out_parameters(model, placement, 1), at::kFloat);
+    auto store = trainer::allocate_parameters(model, placement, 1, at::kFloat);
     trainer::initialise_parameters(store, 7);
     return store;
   };

@@ -32,6 +32,14 @@ void load_weights(trainer::ParameterStore& store, const NamedTensors& weights) {
   }
 }
 
+void sum_gradients(trainer::ParameterStore& store, trainer::Mesh& mesh,
+                   const trainer::GradientSyncOptions& options) {
+  trainer::GradientSums(store, mesh, options, /*contributions=*/0).finish();
+  if (options.zero_stage == 0) return;
+  for (const trainer::Bucket& bucket : store.layout.buckets)
+    start_gathering(bucket, store.gradients, *mesh.data)->wait();
+}
+
 void add_gradients(const trainer::ParameterStore& store, int tensor_rank, NamedTensors& full) {
   for (const OwnedPart& owned : all_parts(store.layout)) {
     if (owned.parameter.replicated_over_tensor && tensor_rank != 0) continue;

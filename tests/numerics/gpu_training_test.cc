@@ -16,6 +16,7 @@
 #include "worker/trainer/device/testing/gpu.h"
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/optim/gradient_norm.h"
 #include "worker/trainer/optim/optimizer.h"
 
@@ -60,9 +61,8 @@ class Training {
   Training(const Case& given, at::Device device)
       : case_(given),
         model_(small_model(given.tied)),
-        store_(trainer::allocate_values(trainer::lay_out_parameters(model_, placement(), /*padding=*/1),
-                                        at::device(device).dtype(given.storage))) {
-    trainer::allocate_gradients(store_);
+        store_(trainer::allocate_parameters(model_, placement(), /*padding=*/1,
+                                            at::device(device).dtype(given.storage))) {
     trainer::initialise_parameters(store_, 11);
     store_.values.mul_(4);  // so that attention and gates are not all alike
     stage_.emplace(trainer::StageOptions{.model = model_,

@@ -16,7 +16,7 @@
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/model/stage.h"
-#include "worker/trainer/optim/gradient_sync.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 
 namespace caravan::numerics {
 namespace {
@@ -50,8 +50,7 @@ class Rank {
           .tensor_rank = mesh_.position.tensor,
           .tensor_size = layout.tensor};
       first_layer += layers[i];
-      auto store =
-          trainer::allocate_parameters(trainer::lay_out_parameters(model, placement, layout.data), storage);
+      auto store = trainer::allocate_parameters(model, placement, layout.data, storage);
       load_weights(store, weights);
       stages_.push_back({.store = std::move(store), .stage = nullptr});
       stages_.back().stage = std::make_unique<trainer::Stage>(
@@ -82,13 +81,11 @@ class Rank {
     return kernels::read_number(output.loss_sum);
   }
 
-  // As the trainer does at the end of a step; one data parallel rank speaks for all.
+  // One data parallel rank speaks for all.
   void collect_gradients(NamedTensors& full) {
     for (StageOfRank& each : stages_) {
-      trainer::sum_gradients(
-          each.store, mesh_,
-          {.sequence_parallel = layout_.sequence_parallel, .zero_stage = layout_.zero_stage});
-      trainer::gather_slices(each.store.layout, each.store.gradients, *mesh_.data);
+      sum_gradients(each.store, mesh_,
+                    {.sequence_parallel = layout_.sequence_parallel, .zero_stage = layout_.zero_stage});
     }
     if (mesh_.position.data != 0) return;
     static std::mutex mutex;

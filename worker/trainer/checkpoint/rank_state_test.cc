@@ -21,6 +21,7 @@
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/model/owned_parts.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/model/testing/odd_model.h"
 
 namespace caravan::trainer {
@@ -62,7 +63,7 @@ struct TestRank {
                   .tensor_size = layout.mesh.tensor},
         slice{.rank = position.data, .size = layout.mesh.data},
         data(std::move(make_fake_group(layout.mesh.data)[static_cast<std::size_t>(position.data)])),
-        parameters(allocate_parameters(lay_out_parameters(model, placement, layout.mesh.data), storage)),
+        parameters(allocate_parameters(model, placement, layout.mesh.data, storage)),
         optimizer(parameters, *data, {}, {.zero_stage = layout.zero_stage}) {}
 
   RankState state() { return {parameters, optimizer, placement}; }

@@ -198,10 +198,4 @@ void allocate_gradients(ParameterStore& store) {
   store.gradients = at::zeros({store.layout.elements}, store.values.options().dtype(wide));
 }
 
-ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage) {
-  ParameterStore store = allocate_values(std::move(layout), storage);
-  allocate_gradients(store);
-  return store;
-}
-
 }  // namespace caravan::trainer

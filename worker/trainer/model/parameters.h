@@ -105,9 +105,7 @@ struct ParameterStore {
   ParameterView view(std::string_view name) const;        // both
 };
 
-ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage);
-// The same in two parts.
-// storage: type and device; gradients are on the same device.
+// Zeros. storage: type and device; gradients are on the same device.
 ParameterStore allocate_values(ParameterLayout layout, const at::TensorOptions& storage);
 void allocate_gradients(ParameterStore& store);
 void initialise_parameters(ParameterStore& store, uint64_t seed);

@@ -7,6 +7,8 @@
 
 #include <stdexcept>
 
+#include "worker/trainer/model/testing/allocate_parameters.h"
+
 namespace caravan::trainer {
 namespace {
 
@@ -29,7 +31,7 @@ StagePlacement whole_model(int tensor_rank = 0, int tensor_size = 1) {
 }
 
 ParameterStore initialised(const planner::ModelShape& model, const StagePlacement& placement) {
-  ParameterStore store = allocate_parameters(lay_out_parameters(model, placement, 1), at::kFloat);
+  ParameterStore store = allocate_parameters(model, placement, 1, at::kFloat);
   initialise_parameters(store, 42);
   return store;
 }

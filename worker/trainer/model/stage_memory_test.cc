@@ -13,6 +13,7 @@
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/model/testing/small_stage.h"
 
 namespace caravan::trainer {
@@ -79,7 +80,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
                                  .tensor_rank = group.rank(),
                                  .tensor_size = group.size()};
   const at::ScalarType storage = scalar_type(shape.storage);
-  ParameterStore store = allocate_parameters(lay_out_parameters(shape.model, placement, 1), storage);
+  ParameterStore store = allocate_parameters(shape.model, placement, 1, storage);
   initialise_parameters(store, 1);
   const planner::StageFootprint table = planner::stage_footprint(shape);
   const int64_t without_stage = counter.live_bytes();

@@ -21,6 +21,7 @@
 #include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/model/layer.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/model/testing/small_stage.h"
 
 namespace caravan::trainer {
@@ -299,8 +300,7 @@ class RankUnderTest {
                                .recomputed_layers = static_cast<int>(shape.recomputed_layers)}},
                    .tensor_rank = group.rank(),
                    .tensor_size = group.size()},
-        store_(
-            allocate_parameters(lay_out_parameters(shape.model, placement_, 1), scalar_type(shape.storage))) {
+        store_(allocate_parameters(shape.model, placement_, 1, scalar_type(shape.storage))) {
     initialise_parameters(store_, 1);
   }
 

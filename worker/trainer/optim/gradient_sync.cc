@@ -82,19 +82,11 @@ void GradientSums::add_up_tied() {
   }
 }
 
-void sum_gradients(ParameterStore& store, Mesh& mesh, const GradientSyncOptions& options) {
-  GradientSums(store, mesh, options, /*contributions=*/0).finish();
-}
-
 std::unique_ptr<PendingTransfer> start_gathering(const Bucket& bucket, const at::Tensor& flat,
                                                  Communicator& data) {
   return data.start({.kind = Collective::Kind::AllGather,
                      .output = view(flat, bucket),
                      .input = view(flat, slice_of(bucket, shard_of(data)))});
-}
-
-void gather_slices(const ParameterLayout& layout, const at::Tensor& flat, Communicator& data) {
-  for (const Bucket& bucket : layout.buckets) start_gathering(bucket, flat, data)->wait();
 }
 
 }  // namespace caravan::trainer

@@ -1,8 +1,7 @@
 // Adds up what the ranks know of the gradients, once per step, in place and bucket by bucket.
 //
 // Afterwards the whole gradient of the global batch stands in the rank's slice of every bucket (ZeRO-1) or
-// everywhere (ZeRO-0). With gather_slices it stands everywhere on ZeRO-1 too (to be looked at; training does
-// not need it).
+// everywhere (ZeRO-0).
 //
 // Where the data group has a lane of its own, the sum over it of a bucket begins as soon as the last
 // micro-batch has added to it, and goes on while the backward of earlier layers does. Ranks of the group run
@@ -52,12 +51,7 @@ class GradientSums {
   std::vector<Sum> sums_;  // by bucket
 };
 
-// All of it, after all contributions.
-void sum_gradients(ParameterStore& store, Mesh& mesh, const GradientSyncOptions& options);
-
-// Every rank's slice of the flat tensor reaches all ranks of the data group.
-void gather_slices(const ParameterLayout& layout, const at::Tensor& flat, Communicator& data);
-// The same of one bucket, begun.
+// Begins what brings every rank's slice of a bucket of the flat tensor to all ranks of the data group.
 std::unique_ptr<PendingTransfer> start_gathering(const Bucket& bucket, const at::Tensor& flat,
                                                  Communicator& data);
 

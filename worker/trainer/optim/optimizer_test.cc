@@ -26,6 +26,7 @@
 #include "worker/trainer/comm/testing/forwarding_communicator.h"
 #include "worker/trainer/comm/testing/silent_group.h"
 #include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/optim/gradient_norm.h"
 #include "worker/trainer/optim/gradient_sync.h"
 
@@ -47,9 +48,7 @@ planner::ModelShape tiny_model() {
 
 ParameterStore tiny_store(at::ScalarType storage, int data_size = 1) {
   ParameterStore store = allocate_parameters(
-      lay_out_parameters(tiny_model(), {.chunks = {{.layers = 2, .has_embedding = true, .has_head = true}}},
-                         data_size),
-      storage);
+      tiny_model(), {.chunks = {{.layers = 2, .has_embedding = true, .has_head = true}}}, data_size, storage);
   initialise_parameters(store, 3);
   return store;
 }
@@ -133,7 +132,7 @@ std::vector<at::Tensor> train_two_ranks(at::ScalarType storage, int zero_stage,
       Optimizer optimizer(store, *mesh.data, options, {.zero_stage = zero_stage});
       for (int step = 1; step <= 3; ++step) {
         store.gradients.copy_(gradient_of(store, step, rank));
-        sum_gradients(store, mesh, {.sequence_parallel = false, .zero_stage = zero_stage});
+        GradientSums(store, mesh, {.zero_stage = zero_stage}, /*contributions=*/0).finish();
         optimizer.update(0.01, 1);
       }
       values[rank] = store.values;
@@ -180,8 +179,7 @@ ParameterStore large_store(at::ScalarType storage) {
   planner::ModelShape model = tiny_model();
   model.vocab = 20011;
   ParameterStore store = allocate_parameters(
-      lay_out_parameters(model, {.chunks = {{.layers = 2, .has_embedding = true, .has_head = true}}}, 1),
-      storage);
+      model, {.chunks = {{.layers = 2, .has_embedding = true, .has_head = true}}}, 1, storage);
   initialise_parameters(store, 3);
   return store;
 }
