@@ -31,8 +31,6 @@ class MemoryCounter {
 
   int64_t live_bytes() const { return live_.load(std::memory_order_relaxed); }
   int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
-  // The peak counts anew from what is alive now.
-  void reset_peak() { peak_.store(live_bytes(), std::memory_order_relaxed); }
 
   void check_room_for(int64_t bytes) const;
   void add(int64_t bytes);

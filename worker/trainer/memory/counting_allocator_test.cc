@@ -23,16 +23,6 @@ TEST(CountingAllocator, CountsTheBytesOfLiveTensors) {
   EXPECT_EQ(counter.peak_bytes(), 74);
 }
 
-TEST(CountingAllocator, ThePeakCountsAnewAfterAReset) {
-  MemoryCounter counter;
-  const CountingAllocator allocator(counter);
-  at::empty({1000}, at::kFloat);
-  counter.reset_peak();
-  EXPECT_EQ(counter.peak_bytes(), 0);
-  const at::Tensor a = at::empty({10}, at::kFloat);
-  EXPECT_EQ(counter.peak_bytes(), 40);
-}
-
 TEST(CountingAllocator, ThePeakHoldsWhatWasRefused) {
   MemoryCounter counter;
   const CountingAllocator allocator(counter);

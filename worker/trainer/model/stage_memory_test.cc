@@ -11,7 +11,7 @@
 
 #include "planner/work/stage_footprint.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
-#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/model/testing/allocate_parameters.h"
 #include "worker/trainer/model/testing/small_stage.h"
@@ -57,22 +57,22 @@ StageShape shape_of(const Case& each) {
   return stage;
 }
 
-// Runs work and holds the counter against the table, which is that of the rank with most of the vocabulary:
+// Runs work and holds the ledger against the table, which is that of the rank with most of the vocabulary:
 // the first.
 template <typename Work>
-void expect_phase(const char* name, MemoryCounter& counter, const planner::Footprint& table,
-                  int64_t tolerance, Work work) {
-  const int64_t before = counter.live_bytes();
-  counter.reset_peak();
+void expect_phase(const char* name, MemoryLedger& ledger, const planner::Footprint& table, int64_t tolerance,
+                  Work work) {
+  const int64_t before = ledger.live().total();
+  ledger.reset_peak();
   work();
-  const int64_t peak = counter.peak_bytes() - before;
+  const int64_t peak = ledger.peak().total() - before;
   EXPECT_LE(std::abs(peak - table.peak.total()), tolerance)
       << name << " allocates " << peak << " bytes at most, the table says " << table.peak.total();
-  EXPECT_EQ(counter.live_bytes() - before, table.after.total()) << name << ": alive afterwards";
+  EXPECT_EQ(ledger.live().total() - before, table.after.total()) << name << ": alive afterwards";
 }
 
-void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& counter) {
-  const CountTo scope(counter);
+void check_rank(const StageShape& shape, Communicator& group, MemoryLedger& ledger) {
+  const LedgerScope scope(ledger);
   const StagePlacement placement{.chunks = {{.layers = static_cast<int>(shape.layers),
                                              .has_embedding = shape.has_embedding,
                                              .has_head = shape.has_head,
@@ -83,7 +83,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
   ParameterStore store = allocate_parameters(shape.model, placement, 1, storage);
   initialise_parameters(store, 1);
   const planner::StageFootprint table = planner::stage_footprint(shape);
-  const int64_t without_stage = counter.live_bytes();
+  const int64_t without_stage = ledger.live().total();
   Stage stage({.model = shape.model,
                .placement = placement,
                .micro_batch_size = shape.micro_batch_size,
@@ -92,7 +92,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
                .recomputed_part = shape.recomputed_part,
                .storage = storage},
               store, group);
-  EXPECT_EQ(counter.live_bytes() - without_stage, table.constants);
+  EXPECT_EQ(ledger.live().total() - without_stage, table.constants);
 
   const auto tokens = [&] {
     return at::randint(0, shape.model.vocab, {shape.micro_batch_size, shape.sequence_length}, at::kLong);
@@ -104,14 +104,14 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
   const int64_t tolerance = group.rank() == 0 ? 0 : table.forward.peak.logits / 64;  // less vocabulary
   at::Tensor input = boundary_tensor(!shape.has_embedding);
   StageOutput output;
-  expect_phase("forward", counter, table.forward, tolerance,
+  expect_phase("forward", ledger, table.forward, tolerance,
                [&] { output = stage.forward(0, batch, std::move(input)); });
   output.activations_TD.reset();
   at::Tensor gradient = boundary_tensor(!shape.has_head);
-  expect_phase("backward", counter, table.backward, tolerance,
+  expect_phase("backward", ledger, table.backward, tolerance,
                [&] { gradient = stage.backward(std::move(output.saved), std::move(gradient), nullptr); });
   input = boundary_tensor(!shape.has_embedding);
-  expect_phase("evaluate", counter, table.evaluate, tolerance,
+  expect_phase("evaluate", ledger, table.evaluate, tolerance,
                [&] { output = stage.evaluate(0, batch, std::move(input)); });
 }
 
@@ -120,7 +120,7 @@ class StageMemory : public testing::TestWithParam<Case> {};
 TEST_P(StageMemory, IsWhatTheTableSays) {
   at::set_num_threads(1);
   const StageShape shape = shape_of(GetParam());
-  std::vector<MemoryCounter> counters(shape.tensor);
+  std::vector<MemoryLedger> ledgers(shape.tensor);
   MemoryCounter other;
   const CountingAllocator allocator(other);
   const auto group = make_fake_group(static_cast<int>(shape.tensor));
@@ -128,7 +128,7 @@ TEST_P(StageMemory, IsWhatTheTableSays) {
   for (const auto& communicator : group)
     ranks.emplace_back([&, &own_group = *communicator] {
       at::set_num_threads(1);
-      check_rank(shape, own_group, counters[own_group.rank()]);
+      check_rank(shape, own_group, ledgers[own_group.rank()]);
     });
 }
 
