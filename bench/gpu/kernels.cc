@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "worker/trainer/cuda/adamw.h"
-#include "worker/trainer/cuda/convert.h"
 #include "worker/trainer/cuda/cross_entropy.h"
 #include "worker/trainer/cuda/embedding.h"
 #include "worker/trainer/cuda/gradient_norm.h"
@@ -194,14 +193,8 @@ void time_update(const Sizes& sizes, bool& first) {
                      .numbers = {}};
   const SquaredNorm norm{
       .elements = elements, .values = weights.floats(), .partial = partial.data(), .sum = sum.data()};
-  const Convert conversion{.elements = elements,
-                           .from_storage = kFp32,
-                           .from = weights.data(),
-                           .to_storage = kBf16,
-                           .to = values.data()};
   print({{"adamw", 34 * elements, [&] { return adamw(update, nullptr); }},
-         {"squared_norm", 4 * elements, [&] { return squared_norm(norm, nullptr); }},
-         {"convert", 6 * elements, [&] { return convert(conversion, nullptr); }}},
+         {"squared_norm", 4 * elements, [&] { return squared_norm(norm, nullptr); }}},
         weights, sizes.seconds, first);
 }
 

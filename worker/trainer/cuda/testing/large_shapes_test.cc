@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "worker/trainer/cuda/convert.h"
+#include "worker/trainer/cuda/adamw.h"
 #include "worker/trainer/cuda/cross_entropy.h"
 #include "worker/trainer/cuda/embedding.h"
 #include "worker/trainer/cuda/emulation/engine.h"
@@ -148,18 +148,26 @@ TEST_F(LargeShapes, EmbeddingFindsItsLastRow) {
   EXPECT_EQ(output[kLast + 7], 5);
 }
 
-TEST_F(LargeShapes, ElementwisePassesReachTheLastValue) {
+TEST_F(LargeShapes, AdamWReachesTheLastValue) {
   constexpr std::int64_t kElements = (std::int64_t{1} << 32) + 3;
   constexpr unsigned kFirstBlock = 0;  // has the values that make no pack
   engine().set_order({.only_block = kFirstBlock});
-  const SparseArray terms(kElements), sums(kElements);
-  terms[kElements - 1] = 5;
-  ASSERT_TRUE(
-      accumulate(
-          {.elements = kElements, .storage = Storage::Float32, .term = terms.data(), .sum = sums.data()},
-          nullptr)
-          .ok());
-  EXPECT_EQ(sums[kElements - 1], 5);
+  const SparseArray weights(kElements), gradients(kElements), first(kElements), second(kElements);
+  gradients[kElements - 1] = 5;
+  AdamW update{};
+  update.elements = kElements;
+  update.weights = weights.data();
+  update.gradients = gradients.data();
+  update.first_moment = first.data();
+  update.second_moment = second.data();
+  update.gradient_scale = 1;
+  update.learning_rate = 1;
+  update.epsilon = 1e-8;
+  update.step = 1;
+  ASSERT_TRUE(adamw(update, nullptr).ok());
+  EXPECT_EQ(first[kElements - 1], 5);
+  EXPECT_EQ(gradients[kElements - 1], 0);
+  EXPECT_EQ(weights[kElements - 1], -1);
 }
 
 }  // namespace
