@@ -2,12 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "common/listen.h"
 #include "common/testing/temporary_folder.h"
-#include "common/unique_fd.h"
 #include "data/testing/token_files.h"
 
 namespace caravan::cli {
@@ -76,22 +73,13 @@ TEST(Preflight, ATokenOutsideTheVocabularyIsFoundBeforeTheStart) {
 }
 
 TEST(Preflight, APortThatIsTakenIsNamed) {
-  const UniqueFd taken(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(taken.get(), 1), 0);
-  ASSERT_EQ(getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const int port = ntohs(address.sin_port);
-
-  const Status refused = check_metrics_ports(port, 1);
+  const ListeningSocket taken = listen_on("127.0.0.1", "0").value();
+  const Status refused = check_metrics_ports(taken.port, 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ExitCode::kBadInput);
   EXPECT_THAT(refused.error().message,
-              AllOf(HasSubstr("--metrics-port"), HasSubstr("port " + std::to_string(port))));
-  EXPECT_FALSE(check_metrics_ports(port - 1, 2)) << "the port of node 1 is taken";
+              AllOf(HasSubstr("--metrics-port"), HasSubstr("port " + std::to_string(taken.port))));
+  EXPECT_FALSE(check_metrics_ports(taken.port - 1, 2)) << "the port of node 1 is taken";
 }
 
 TEST(Preflight, PortsOfAllNodesMustExist) {

@@ -2,14 +2,12 @@
 // is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <limits>
 
-#include "common/unique_fd.h"
+#include "common/listen.h"
 #include "data/testing/token_files.h"
 #include "tests/support/run_process.h"
 #include "tests/support/tiny_job.h"
@@ -89,15 +87,8 @@ TEST_F(BadInput, TensorParallelismBeyondANodeIsRefused) {
 }
 
 TEST_F(BadInput, APortInUseIsNamed) {
-  const UniqueFd taken(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(taken.get(), 1), 0);
-  ASSERT_EQ(getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::string port = std::to_string(ntohs(address.sin_port));
+  const ListeningSocket taken = listen_on("127.0.0.1", "0").value();
+  const std::string port = std::to_string(taken.port);
   expect_refusal(folder_.arguments({}, {"--metrics-port", port}), {"--metrics-port", port});
 }
 
