@@ -8,7 +8,6 @@
 #include <iostream>
 #include <map>
 
-#include "common/testing/checkout.h"
 #include "tests/support/process_table.h"
 #include "tests/support/run_process.h"
 #include "tests/support/tiny_job.h"
@@ -41,10 +40,7 @@ class DyingRank : public testing::TestWithParam<Dying> {
     const Finished finished = run(arguments("whole", /*keep_last=*/100));
     ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
     *whole_ = losses_by_step(finished);
-    fs::create_directories(programs());
-    for (const char* name : {"caravan", "caravan-agent"})
-      fs::copy_file(program_folder() + "/" + name, programs() + "/" + name);
-    fs::copy_file(CARAVAN_DYING_TRAINER, programs() + "/caravan-trainer");
+    make_programs_with_trainer(programs(), CARAVAN_DYING_TRAINER);
   }
   static void TearDownTestSuite() {
     delete whole_;

@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "common/processors.h"
-#include "common/testing/checkout.h"
 #include "planner/engine_profile.h"
 #include "planner/memory/memory_model.h"
 #include "tests/support/process_table.h"
@@ -18,7 +16,6 @@
 namespace caravan::test {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -49,12 +46,7 @@ std::string job_text() {
 
 class GreedyRanks : public testing::Test {
  protected:
-  GreedyRanks() {
-    fs::create_directories(programs());
-    for (const char* name : {"caravan", "caravan-agent"})
-      fs::copy_file(program_folder() + "/" + name, programs() + "/" + name);
-    fs::copy_file(CARAVAN_GREEDY_TRAINER, programs() + "/caravan-trainer");
-  }
+  GreedyRanks() { make_programs_with_trainer(programs(), CARAVAN_GREEDY_TRAINER); }
 
   std::string programs() const { return folder_.files().path("programs"); }
 

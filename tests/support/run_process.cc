@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <iterator>
 
 #include "common/json.h"
@@ -77,6 +78,13 @@ Finished RunProcess::finish() {
   }
   const ExitStatus status = process_->wait();
   return {.status = status, .lines = lines_, .out = all_out_, .err = contents(folder_.path("stderr"))};
+}
+
+void make_programs_with_trainer(const std::string& folder, const std::string& trainer) {
+  std::filesystem::create_directories(folder);
+  for (const char* name : {"/caravan", "/caravan-agent"})
+    std::filesystem::copy_file(program_folder() + name, folder + name);
+  std::filesystem::copy_file(trainer, folder + "/caravan-trainer");
 }
 
 Finished run(const std::vector<std::string>& arguments) {

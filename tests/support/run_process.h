@@ -56,6 +56,9 @@ class RunProcess {
   std::optional<Process> process_;
 };
 
+// Makes the folder, with the programs that were built but another trainer, for RunProcess.
+void make_programs_with_trainer(const std::string& folder, const std::string& trainer);
+
 // Runs to the end.
 Finished run(const std::vector<std::string>& arguments);
 
