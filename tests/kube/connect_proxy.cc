@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
@@ -13,28 +12,14 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/kube/tunnel.h"
+
 namespace caravan::kube::testing {
 namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-
-void end(tcp::socket& socket) {
-  ::shutdown(socket.native_handle(), SHUT_RDWR);
-}
-
-// Until one of them ends; then both do.
-void pump(tcp::socket& from, tcp::socket& to) {
-  std::array<char, 4096> bytes{};
-  error_code error;
-  while (!error) {
-    const std::size_t got = from.read_some(asio::buffer(bytes), error);
-    if (!error) asio::write(to, asio::buffer(bytes.data(), got), error);
-  }
-  end(from);
-  end(to);
-}
 
 }  // namespace
 
@@ -50,8 +35,8 @@ class ConnectProxy::Listener {
     ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
     accepting_.join();
     for (Tunnel& tunnel : tunnels_) {
-      end(tunnel.client);
-      end(tunnel.server);
+      hang_up(tunnel.client);
+      hang_up(tunnel.server);
     }
   }
 
@@ -90,14 +75,14 @@ class ConnectProxy::Listener {
     words >> method;
     std::getline(words >> std::ws, host, ':');
     words >> port;
-    if (error || method != "CONNECT") return end(tunnel.client);
+    if (error || method != "CONNECT") return hang_up(tunnel.client);
     remember(fmt::format("{}:{}", host, port));
     if (answer_.starts_with("200")) {
       tunnel.server.connect({asio::ip::make_address(host), static_cast<std::uint16_t>(std::stoi(port))},
                             error);
     }
     asio::write(tunnel.client, asio::buffer(fmt::format("HTTP/1.1 {}\r\n\r\n", answer_)), error);
-    if (error || !answer_.starts_with("200")) return end(tunnel.client);
+    if (error || !answer_.starts_with("200")) return hang_up(tunnel.client);
     const std::jthread back([&tunnel] { pump(tunnel.server, tunnel.client); });
     pump(tunnel.client, tunnel.server);
   }

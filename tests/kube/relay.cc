@@ -2,14 +2,14 @@
 
 #include <sys/socket.h>
 
-#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
 #include <list>
 #include <mutex>
 #include <thread>
+
+#include "tests/kube/tunnel.h"
 
 namespace caravan::kube::testing {
 namespace {
@@ -18,35 +18,19 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-void end(tcp::socket& socket) {
-  ::shutdown(socket.native_handle(), SHUT_RDWR);
-}
-
 struct Tunnel {
   Tunnel(tcp::socket accepted, tcp::socket connected)
       : client(std::move(accepted)), server(std::move(connected)) {}
   ~Tunnel() {
-    end(client);
-    end(server);
-  }
-
-  // Until one of them ends; then both do.
-  void pump(tcp::socket& from, tcp::socket& to) const {
-    std::array<char, 4096> bytes{};
-    error_code error;
-    while (!error) {
-      const std::size_t got = from.read_some(asio::buffer(bytes), error);
-      if (!error && !swallows) asio::write(to, asio::buffer(bytes.data(), got), error);
-    }
-    end(from);
-    end(to);
+    hang_up(client);
+    hang_up(server);
   }
 
   tcp::socket client;
   tcp::socket server;
   std::atomic<bool> swallows = false;
-  std::jthread there{[this] { pump(client, server); }};
-  std::jthread back{[this] { pump(server, client); }};
+  std::jthread there{[this] { pump(client, server, swallows); }};
+  std::jthread back{[this] { pump(server, client, swallows); }};
 };
 
 }  // namespace
