@@ -25,7 +25,7 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
 
   // gRPC owns it until its call is over.
   // on_done: with the code that it ended with.
-  static std::shared_ptr<Outflow> make(std::function<void(int code)> on_done) {
+  static std::shared_ptr<Outflow> make(std::function<void(int code)>&& on_done) {
     std::shared_ptr<Outflow> flow(new Outflow());
     flow->self_ = flow;
     flow->on_done_ = std::move(on_done);
