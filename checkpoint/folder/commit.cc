@@ -139,8 +139,7 @@ class Commit {
     if (Status added = add_text(kConfigFile, config); !added) return added;
     for (const CopiedFile& file : request_.tokenizer)
       if (Status added = add_text(file.name, file.text); !added) return added;
-    const std::string index = plan_.weights_index();
-    return index.empty() ? Status{} : add_text(kWeightsIndexFile, index);
+    return add_text(kWeightsIndexFile, plan_.weights_index());
   }
 
   Status remove_shares() {

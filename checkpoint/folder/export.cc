@@ -118,8 +118,7 @@ class Export {
   Status write_descriptions() {
     const std::string config = config_json(from_.model(), request_.type, from_.terms().sequence_length);
     if (Status written = write_text(to_, path(kConfigFile), config); !written) return written;
-    const std::string index = plan_.weights_index();
-    return index.empty() ? Status{} : write_text(to_, path(kWeightsIndexFile), index);
+    return write_text(to_, path(kWeightsIndexFile), plan_.weights_index());
   }
 
   Status write_tokenizer() {

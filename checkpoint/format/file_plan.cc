@@ -90,7 +90,6 @@ TensorPlace FilePlan::place(StateKind kind, std::size_t tensor) const {
 
 std::string FilePlan::weights_index() const {
   const std::vector<TensorPlace>& places = places_.at(StateKind::Weights);
-  if (places.back().file == 0) return {};
   int64_t bytes = 0;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

@@ -64,7 +64,8 @@ class FilePlan {
   std::size_t tensor(std::string_view name) const;
   TensorPlace place(StateKind kind, std::size_t tensor) const;
 
-  // model.safetensors.index.json; empty when the weights are one file.
+  // model.safetensors.index.json, also where the weights are one file: programs that read every safetensors
+  // file of a folder without an index would take the optimizer's states, which have the same names, for them.
   std::string weights_index() const;
 
  private:

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/weight_map.h"
 #include "planner/model/presets.h"
 
@@ -16,6 +17,17 @@ TEST(FilePlan, TheIndexOfTheLargestModelsMayBeRead) {
   EXPECT_LT(bytes(), 128 << 10);
   model.layers = 4096;  // as many as the schema takes
   EXPECT_LT(bytes(), kLongestIndex);
+}
+
+// Other programs read every safetensors file of a folder without an index.
+TEST(FilePlan, TheIndexNamesTheFileOfWeightsAlsoWhereThatIsTheOnlyOne) {
+  planner::ModelShape model = planner::find_preset("llama3.2-1b").value();
+  model.layers = 1;
+  const FilePlan plan(tensors_of(model), {});
+  ASSERT_EQ(plan.files()[0].name, kWeightsFile);
+  WeightMap wanted;
+  for (const NamedShape& tensor : plan.tensors()) wanted.emplace(tensor.name, kWeightsFile);
+  EXPECT_EQ(parse_weight_map(plan.weights_index()).value(), wanted);
 }
 
 }  // namespace

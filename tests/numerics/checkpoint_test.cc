@@ -353,7 +353,8 @@ TEST_P(Transformers, LoadTheFolderAsItLiesAndComeToTheSameLoss) {
   ASSERT_TRUE(steps.back().has_validation_loss());
 
   split("all", "split");
-  EXPECT_TRUE(fs::exists(step("split", kSteps) + "/" + checkpoint::kWeightsIndexFile));
+  for (const char* folder : {"all", "split"})
+    EXPECT_TRUE(fs::exists(step(folder, kSteps) + "/" + checkpoint::kWeightsIndexFile)) << folder;
   const test::Outcome loaded = losses_of(step("all", kSteps) + " " + step("split", kSteps), tokens);
   if (loaded.exit_code == 77) GTEST_SKIP() << "transformers is not installed";
   ASSERT_EQ(loaded.exit_code, 0) << loaded.err;
