@@ -129,6 +129,20 @@ TEST_F(CoordinatorProgressTest, WhatIsNoStepHasTheWholeTimeout) {
   EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1")) << "the next step has the usual time again";
 }
 
+// As a checkpoint behind the last step, of which a little more is written.
+TEST_F(CoordinatorProgressTest, WhatIsAnnouncedAgainHasTheTimeoutAnew) {
+  config_.stall_timeout = seconds(100);
+  run_first_attempt();
+  make_steps(1, 3);
+  for (int again = 0; again < 3; ++again) {
+    interlude_of(0, 1, 4);
+    pass_alive(seconds(99));
+  }
+  EXPECT_THAT(take_sent(), IsEmpty());
+  pass_alive(seconds(2));
+  EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1"));
+}
+
 TEST_F(CoordinatorProgressTest, OfTwoRanksThatAnnounceTheFirstSpeaksForAll) {
   config_.stall_timeout = seconds(100);
   run_first_attempt();

@@ -6,12 +6,14 @@
 #include <map>
 #include <regex>
 #include <sstream>
+#include <thread>
 
 #include "common/process.h"
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
 #include "worker/agent/testing/scripted_job.h"
+#include "worker/agent/unix_seconds.h"
 
 namespace caravan::agent {
 namespace {
@@ -73,9 +75,10 @@ v1alpha1::RankUpdate checkpoint_update(v1alpha1::CheckpointReport::Outcome outco
   return update;
 }
 
-v1alpha1::RankUpdate interlude_update() {
+v1alpha1::RankUpdate interlude_update(int attempt = 1, int delayed_step = 2) {
   v1alpha1::RankUpdate update;
-  update.mutable_report()->mutable_interlude()->set_delayed_step(2);
+  update.set_attempt(attempt);
+  update.mutable_report()->mutable_interlude()->set_delayed_step(delayed_step);
   return update;
 }
 
@@ -183,6 +186,20 @@ TEST_F(MetricsTest, WhatDelaysAStepIsKnownByItsBeginning) {
   EXPECT_THAT(metrics_.text(), Not(HasSubstr("interlude")));
   metrics_.observe(interlude_update());
   EXPECT_THAT(metrics_.text(), HasSubstr("caravan_last_interlude_timestamp_seconds{job=\"scripted\"} "));
+}
+
+// Which of the announcements move the time at which a delay began.
+TEST_F(MetricsTest, ADelayThatIsAnnouncedAgainBeganOnce) {
+  const auto moves = [&](const v1alpha1::RankUpdate& update) {
+    const std::string text = metrics_.text();
+    for (const double before = unix_seconds(); unix_seconds() < before + 0.001;) std::this_thread::yield();
+    metrics_.observe(update);
+    return metrics_.text() != text;
+  };
+  EXPECT_TRUE(moves(interlude_update()));
+  EXPECT_FALSE(moves(interlude_update()));
+  EXPECT_TRUE(moves(interlude_update(1, 4)));
+  EXPECT_TRUE(moves(interlude_update(2, 4))) << "the next attempt makes the step again";
 }
 
 TEST_F(MetricsTest, HowSlowARankIsComesFromTheCoordinator) {

@@ -1,5 +1,7 @@
 #include "worker/trainer/checkpoint/rank_state.h"
 
+#include <algorithm>
+
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/model/owned_parts.h"
@@ -10,6 +12,8 @@ namespace {
 
 using checkpoint::ElementType;
 using checkpoint::StateKind;
+
+constexpr std::size_t kPieceBytes = 16 << 20;
 
 constexpr StateKind kOptimizerStates[] = {StateKind::Master, StateKind::FirstMoment, StateKind::SecondMoment};
 
@@ -24,16 +28,32 @@ at::Tensor elements_of_run(const RankState& state, StateKind kind, const OwnedPa
               {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
 }
 
+// read(first element, bytes) until all of a run that begins there is on the host, or one fails.
+template <typename Read>
+Status read_in_pieces(const at::Tensor& on_host, int64_t first, const BetweenPieces& between, Read read) {
+  std::span<std::byte> left = kernels::bytes_of(on_host);
+  while (!left.empty()) {
+    const auto piece = left.first(std::min(left.size(), kPieceBytes));
+    if (Status done = read(first, piece); !done) return done;
+    if (between) between();
+    left = left.subspan(piece.size());
+    first += std::ssize(piece) / on_host.element_size();
+  }
+  return {};
+}
+
 // read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
 template <typename Read>
-Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatRange>& ranges, Read read) {
+Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatRange>& ranges,
+                 const BetweenPieces& between, Read read) {
   const auto parts = owned_parts(state.parameters.layout, state.placement, ranges, Selection::Everything);
   Status done;
   for (const OwnedPart& owned : parts) {
     for_each_run(owned, [&](const Run& run) {
       if (!done) return;
       kernels::fill_from_host(elements_of_run(state, kind, owned, run), [&](at::Tensor& on_host) {
-        done = read(owned.part, run.first_full, kernels::bytes_of(on_host));
+        done = read_in_pieces(on_host, run.first_full, between,
+                              [&](int64_t first, auto bytes) { return read(owned.part, first, bytes); });
       });
     });
   }
@@ -75,26 +95,27 @@ checkpoint::StateTypes state_types(at::ScalarType storage, bool bf16_moments) {
           .moments = bf16_moments ? ElementType::BF16 : type_of(wide)};
 }
 
-Status read_state(checkpoint::Checkpoint& from, const RankState& state) {
+Status read_state(checkpoint::Checkpoint& from, const RankState& state, const BetweenPieces& between) {
   const auto reader_of = [&from](StateKind kind) {
     return [&from, kind](const ParameterPart& part, int64_t first, std::span<std::byte> bytes) {
       return from.read(kind, from.plan().tensor(part.name), first, bytes);
     };
   };
   const ParameterLayout& layout = state.parameters.layout;
-  Status read = read_kind(state, StateKind::Weights, whole_buckets(layout), reader_of(StateKind::Weights));
+  Status read =
+      read_kind(state, StateKind::Weights, whole_buckets(layout), between, reader_of(StateKind::Weights));
   if (!read) return read;
   const std::vector<FlatRange> updated = slices_of(layout, state.optimizer.shard());
   for (const StateKind kind : kOptimizerStates) {
     if (!from.plan().has(kind)) continue;
-    if (read = read_kind(state, kind, updated, reader_of(kind)); !read) return read;
+    if (read = read_kind(state, kind, updated, between, reader_of(kind)); !read) return read;
   }
   state.optimizer.set_updates(from.state().updates);
   return {};
 }
 
 Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parameters,
-                   const StagePlacement& placement) {
+                   const StagePlacement& placement, const BetweenPieces& between) {
   const ParameterLayout& layout = parameters.layout;
   if (Status right = check_parts(from, layout); !right) return right;
   const ElementType type = type_of(parameters.values.scalar_type());
@@ -104,7 +125,9 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
     for_each_run(owned, [&](const Run& run) {
       if (!status) return;
       kernels::fill_from_host(view(parameters.values, run.values), [&](at::Tensor& on_host) {
-        status = from.read(owned.part.name, run.first_full, type, kernels::bytes_of(on_host));
+        status = read_in_pieces(on_host, run.first_full, between, [&](int64_t first, auto bytes) {
+          return from.read(owned.part.name, first, type, bytes);
+        });
       });
     });
   }
@@ -112,9 +135,9 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
 }
 
 // What the values have already is not read again.
-Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
+Status read_weights(checkpoint::WeightsFolder& from, const RankState& state, const BetweenPieces& between) {
   const at::Tensor& masters = state.optimizer.states().master;
-  Status status = read_values(from, state.parameters, state.placement);
+  Status status = read_values(from, state.parameters, state.placement, between);
   if (!status || !masters.defined()) return status;
   const ElementType weights = type_of(state.parameters.values.scalar_type());
   const auto updated = slices_of(state.parameters.layout, state.optimizer.shard());
@@ -128,8 +151,9 @@ Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
         master.copy_(elements_of_run(state, StateKind::Weights, owned, run));
       } else if (status) {
         kernels::fill_from_host(master, [&](at::Tensor& on_host) {
-          status = from.read(owned.part.name, run.first_full, type_of(masters.scalar_type()),
-                             kernels::bytes_of(on_host));
+          status = read_in_pieces(on_host, run.first_full, between, [&](int64_t first, auto bytes) {
+            return from.read(owned.part.name, first, type_of(masters.scalar_type()), bytes);
+          });
         });
       }
     });

@@ -5,6 +5,8 @@
 // all states that it updates, and fills them where they lie. For writing see snapshot.h.
 #pragma once
 
+#include <functional>
+
 #include "checkpoint/folder/checkpoint.h"
 #include "checkpoint/folder/weights_folder.h"
 #include "worker/trainer/model/parameters.h"
@@ -26,15 +28,19 @@ const at::Tensor& tensor_of(const RankState& state, checkpoint::StateKind kind);
 // Where in it stands what belongs to an element of the flat values, which lies in this bucket.
 int64_t offset_of(const RankState& state, checkpoint::StateKind kind, const Bucket& bucket, int64_t value);
 
+// Called between two pieces of what is read, since all of it may take long.
+using BetweenPieces = std::function<void()>;
+
 // What a failure leaves is neither the old state nor the new.
-Status read_state(checkpoint::Checkpoint& from, const RankState& state);
+Status read_state(checkpoint::Checkpoint& from, const RankState& state, const BetweenPieces& between = {});
 
 // Weights alone, of a model of the same shape in elements of any type; of a new optimizer, which keeps its
 // zeros. Master copies get what the file has and not what is left of it in the type of the weights.
-Status read_weights(checkpoint::WeightsFolder& from, const RankState& state);
+Status read_weights(checkpoint::WeightsFolder& from, const RankState& state,
+                    const BetweenPieces& between = {});
 
 // The weights of a rank that updates none.
 Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parameters,
-                   const StagePlacement& placement);
+                   const StagePlacement& placement, const BetweenPieces& between = {});
 
 }  // namespace caravan::trainer

@@ -77,9 +77,12 @@ StepVerdict Agreement::wait() {
 SaveVerdict agree_on_save(Communicator& world, const SaveShare& share) {
   SaveVerdict verdict;
   int rank = 0;
-  for (const auto& [asks, progress] :
-       gather_rows<2>(world, {share.asks ? 1.0 : 0.0, static_cast<double>(share.progress)}))
+  for (const auto& [asks, progress, done] : gather_rows<3>(
+           world,
+           {share.asks ? 1.0 : 0.0, static_cast<double>(share.progress), static_cast<double>(share.done)})) {
     add(asks, progress, rank++, verdict);
+    verdict.done += static_cast<int64_t>(done);
+  }
   return verdict;
 }
 

@@ -2,6 +2,7 @@
 // that every rank comes to the same conclusion. And what they must know of a checkpoint.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -18,12 +19,14 @@ enum class SaveProgress { Ended, UnderWay, Failed };
 struct SaveShare {
   bool asks = false;  // of the first rank; the others' is not looked at
   SaveProgress progress = SaveProgress::Ended;
+  int64_t done = 0;  // operations of this rank on the folder; told between steps only
 };
 
 struct SaveVerdict {
   bool asked = false;
   std::optional<int> under_way = std::nullopt;    // on that rank, the first one
   std::optional<int> failed_rank = std::nullopt;  // the first one
+  int64_t done = 0;                               // by all ranks
 };
 
 // What one rank contributes; loss and squared norm such that everything counts once.

@@ -121,14 +121,15 @@ TEST(Agreement, NobodyAskedToStop) {
 }
 
 TEST(Agreement, TheFirstRankAsksForACheckpointAndAllSayHowFarTheyAre) {
-  const std::vector<SaveShare> shares = {{.asks = true},
-                                         {.progress = SaveProgress::UnderWay},
+  const std::vector<SaveShare> shares = {{.asks = true, .done = 7},
+                                         {.progress = SaveProgress::UnderWay, .done = 5},
                                          {.progress = SaveProgress::Failed},
                                          {.progress = SaveProgress::Failed}};
   for (const SaveVerdict& verdict : on_all_ranks(shares, agree_on_save)) {
     EXPECT_TRUE(verdict.asked);
     EXPECT_EQ(verdict.under_way, 1);
     EXPECT_EQ(verdict.failed_rank, 2);
+    EXPECT_EQ(verdict.done, 12);
   }
   for (const StepVerdict& verdict : verdicts({{.loss_sum = 1}, {.loss_sum = 2, .save = {.asks = true}}})) {
     EXPECT_FALSE(verdict.save.asked);

@@ -34,11 +34,13 @@ tl::unexpected<Error> not_mounted(const Error& error) {
 
 }  // namespace
 
-CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open)
+CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open,
+                                   std::chrono::nanoseconds between)
     : rank_(rank),
       options_(rank.options.checkpoint),
       reporter_(reporter),
       open_(std::move(open)),
+      between_(between),
       plan_(file_plan_of(rank)),
       beginning_{.state = {},
                  .model = rank.options.model,
@@ -58,6 +60,14 @@ bool CheckpointLoader::everywhere(const Status& own) {
     tell(trouble_);
   }
   return largest(*rank_.mesh.world, own ? 0 : 1) == 0;
+}
+
+// What the ranks read before that step.
+JointWork CheckpointLoader::reading_before(int step) {
+  const auto announce = [this, step] {
+    if (is_first(rank_)) reporter_.interlude(step);
+  };
+  return {*rank_.mesh.world, announce, between_};
 }
 
 std::string CheckpointLoader::why() const {
@@ -159,7 +169,8 @@ Result<std::vector<int>> CheckpointLoader::list_own() {
 Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
   for (const int step : steps) {
     const auto begin = PhaseClock::Clock::now();
-    const auto end = static_cast<Load>(largest(*rank_.mesh.world, static_cast<int>(load(step))));
+    JointWork reading = reading_before(step + 1);
+    const auto end = static_cast<Load>(reading.end(static_cast<int>(load(step, reading))));
     if (end == Load::Done) {
       const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
       report({.outcome = CheckpointOutcome::Resumed,
@@ -188,13 +199,13 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
                           options_.path, steps.size()));
 }
 
-CheckpointLoader::Load CheckpointLoader::load(int step) {
+CheckpointLoader::Load CheckpointLoader::load(int step, JointWork& reading) {
   trouble_.clear();
   Result<Checkpoint> from = Checkpoint::open(*beginning_.volume, step);
   Status read;
   if (from) {
     if (!(refusal_ = refusal_of(*from)).empty()) return Load::Refused;
-    read = read_all(*from);
+    read = read_all(*from, reading);
   } else {
     read = tl::unexpected(from.error());
   }
@@ -210,7 +221,7 @@ bool CheckpointLoader::sees(int step) const {
   return seen && std::ranges::count(*seen, step) > 0;
 }
 
-Status CheckpointLoader::read_all(Checkpoint& from) {
+Status CheckpointLoader::read_all(Checkpoint& from, JointWork& reading) {
   beginning_.state = from.state();
   beginning_.answered_request = from.answered_request();
   beginning_.model.positions = from.model().positions;
@@ -224,7 +235,7 @@ Status CheckpointLoader::read_all(Checkpoint& from) {
       tell(fmt::format("the next checkpoints have no tokenizer: {}", tokenizer.error().message));
     }
   }
-  return read_state(from, state_of(rank_));
+  return read_state(from, state_of(rank_), [&] { reading.goes_on(); });
 }
 
 std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
@@ -264,9 +275,10 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
 
 Outcome CheckpointLoader::begin() {
   if (rank_.options.init_from.empty()) return {};
-  const Status read = read_initial_weights();
-  const auto worst = static_cast<ExitCode>(
-      largest(*rank_.mesh.world, static_cast<int>(read ? ExitCode::kDone : read.error().code)));
+  JointWork reading = reading_before(1);
+  const Status read = read_initial_weights(reading);
+  const auto worst =
+      static_cast<ExitCode>(reading.end(static_cast<int>(read ? ExitCode::kDone : read.error().code)));
   if (!read) return input_failure(read.error());
   if (worst != ExitCode::kDone)
     return input_failure({"another rank cannot read the weights of spec.model.initFrom", worst});
@@ -274,7 +286,7 @@ Outcome CheckpointLoader::begin() {
   return {};
 }
 
-Status CheckpointLoader::read_initial_weights() {
+Status CheckpointLoader::read_initial_weights(JointWork& reading) {
   const std::string& path = rank_.options.init_from;
   auto from = checkpoint::WeightsFolder::open(path);
   if (!from) return is_there(path) ? tl::unexpected(from.error()) : not_mounted(from.error());
@@ -288,7 +300,7 @@ Status CheckpointLoader::read_initial_weights() {
   beginning_.model.bos_token = from->model().bos_token;
   beginning_.model.eos_tokens = from->model().eos_tokens;
   if (Status read = read_tokenizer(*from); !read) return read;
-  return read_weights(*from, state_of(rank_));
+  return read_weights(*from, state_of(rank_), [&] { reading.goes_on(); });
 }
 
 // Training needs none, so what is wrong with it is told and costs no job.

@@ -5,6 +5,7 @@
 // is lost.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "checkpoint/folder/weights_folder.h"
 #include "checkpoint/format/training_state.h"
 #include "worker/trainer/loop/failure.h"
+#include "worker/trainer/loop/joint_work.h"
 #include "worker/trainer/loop/rank.h"
 #include "worker/trainer/loop/reporter.h"
 
@@ -37,8 +39,10 @@ using OpenFolder = std::function<Result<std::unique_ptr<checkpoint::Volume>>(con
 
 class CheckpointLoader {
  public:
-  // rank and reporter outlive the loader. open: the job's folder of checkpoints.
-  CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open = checkpoint::make_volume);
+  // rank and reporter outlive the loader. open: the job's folder of checkpoints. between: announcements that
+  // it still reads.
+  CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open = checkpoint::make_volume,
+                   std::chrono::nanoseconds between = kBetweenMeetings);
 
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
   // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
@@ -56,17 +60,18 @@ class CheckpointLoader {
   Outcome go_on();
   Outcome begin();
   bool sees(int step) const;
-  Status read_initial_weights();
+  JointWork reading_before(int step);
+  Status read_initial_weights(JointWork& reading);
   Status read_tokenizer(checkpoint::WeightsFolder& from);
   Steps list_steps();
   Result<std::vector<int>> list_own();
   Outcome resume_from(const std::vector<int>& steps);
-  Load load(int step);
+  Load load(int step, JointWork& reading);
   Outcome own();
   Status take_over();
   Outcome resume_newer();
   Status tidy();
-  Status read_all(checkpoint::Checkpoint& from);
+  Status read_all(checkpoint::Checkpoint& from, JointWork& reading);
   std::string refusal_of(const checkpoint::Checkpoint& from) const;
 
   bool everywhere(const Status& own);
@@ -77,6 +82,7 @@ class CheckpointLoader {
   const CheckpointOptions& options_;
   const Reporter& reporter_;
   const OpenFolder open_;
+  const std::chrono::nanoseconds between_;
   const checkpoint::FilePlan plan_;
   Beginning beginning_;
   std::vector<int> damaged_;  // steps of checkpoints

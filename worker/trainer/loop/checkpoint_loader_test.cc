@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "checkpoint/folder/store.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/testing/faulty_volume.h"
+#include "common/process.h"
 #include "common/testing/temporary_folder.h"
 #include "common/unique_fd.h"
 #include "worker/trainer/loop/checkpoint_saver.h"
@@ -88,6 +91,17 @@ TEST_F(Loader, AJobThatCannotTrainLeavesNoRecord) {
   options_.init_from = files_.path("nowhere");
   EXPECT_THAT(refusal(), HasSubstr("nowhere"));
   EXPECT_THAT(names(), ElementsAre());
+}
+
+TEST_F(Loader, SaysThatItStillReads) {
+  save(10);
+  const Pipe pipe = make_pipe().value();
+  ASSERT_TRUE(set_nonblocking(pipe.read_end.get()));
+  const Reporter reporter(pipe.write_end.get());
+  ASSERT_TRUE(CheckpointLoader(rank_, reporter, checkpoint::make_volume, std::chrono::seconds(0)).resume());
+  std::string told(1 << 16, '\0');
+  ASSERT_GT(read(pipe.read_end.get(), told.data(), told.size()), 0);
+  EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11}})"));
 }
 
 // Of an attempt that still lives, until the record says that it has lost the folder.

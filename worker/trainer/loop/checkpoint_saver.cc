@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "checkpoint/folder/counted_volume.h"
 #include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
 #include "worker/trainer/checkpoint/replicas.h"
@@ -25,6 +26,7 @@ using checkpoint::TrainingState;
 constexpr std::nullopt_t kNoEnd = std::nullopt;
 constexpr std::chrono::nanoseconds kShortestPause = 1ms;
 constexpr std::chrono::nanoseconds kLongestPause = 100ms;
+constexpr std::chrono::seconds kBetweenInterludes = 1s;
 // Before the last checkpoint is tried again.
 constexpr std::array kPauses = {0s, 1s, 10s};
 
@@ -64,7 +66,7 @@ CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning
       reporter_(reporter),
       patience_(patience),
       plan_(file_plan_of(rank)),
-      volume_(std::move(beginning.volume)),
+      volume_(checkpoint::counted(std::move(beginning.volume), done_)),
       snapshot_(state_of(rank), {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data}),
       request_(request_of(rank.options, beginning)),
       answered_(std::move(beginning.answered_request)),
@@ -94,13 +96,13 @@ void CheckpointSaver::hear(const std::string& request) {
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
   advance(verdict);
   if (!verdict.asked) return {};
-  if (is_first(rank_)) reporter_.interlude(state.step);
+  announce(state.step);
   return save(state, patience_);
 }
 
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
-  if (is_first(rank_)) reporter_.interlude(state.step + 1);
+  announce(state.step + 1);
   wait(kNoEnd);
   for (const std::chrono::seconds pause : kPauses) {
     if (saved_step_ == state.step) return {};
@@ -152,13 +154,29 @@ bool CheckpointSaver::wait_while_shown(Patience patience) {
   while (stage_ != Stage::None) {
     show_part();
     const bool waits = !patience || Clock::now() - begin < *patience;
-    const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
+    const SaveVerdict verdict =
+        agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress(), .done = done_});
+    announce_again(verdict.done, /*has_end=*/patience.has_value());
     advance(verdict);
     slowest_rank_ = verdict.under_way.value_or(0);
     if (!verdict.asked) return stage_ == Stage::None;
     if (verdict.under_way) pause();
   }
   return true;
+}
+
+void CheckpointSaver::announce(int delayed_step) {
+  delayed_step_ = delayed_step;
+  announced_ = Clock::now();
+  if (is_first(rank_)) reporter_.interlude(delayed_step);
+}
+
+// It is no hang while any rank gets on with its part, nor where the wait has an end of its own.
+void CheckpointSaver::announce_again(int64_t done, bool has_end) {
+  if (Clock::now() - announced_ < kBetweenInterludes) return;
+  if (done == announced_done_ && !has_end) return;
+  announced_done_ = done;
+  announce(delayed_step_);
 }
 
 const char* CheckpointSaver::work_of(Stage stage) {

@@ -11,7 +11,9 @@
 // All ranks call the same functions after the same steps. Throws CommunicationError when a peer is lost.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -54,6 +56,8 @@ class CheckpointSaver {
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
   bool wait_while_shown(Patience patience);
+  void announce(int delayed_step);
+  void announce_again(int64_t done, bool has_end);
   static const char* work_of(Stage stage);
   void show_part();
   void end_part();
@@ -71,6 +75,7 @@ class CheckpointSaver {
   const Reporter& reporter_;
   const std::chrono::seconds patience_;
   const checkpoint::FilePlan plan_;
+  std::atomic<int64_t> done_ = 0;  // operations in the folder
   const std::unique_ptr<checkpoint::Volume> volume_;
   Snapshot snapshot_;
 
@@ -90,6 +95,9 @@ class CheckpointSaver {
   Clock::time_point begun_ = start_;  // the one that is written
   Clock::time_point stage_begun_ = start_;
   Clock::time_point last_tried_ = start_;  // to begin one
+  Clock::time_point announced_ = start_;   // that training waits
+  int delayed_step_ = 0;                   // by that
+  int64_t announced_done_ = 0;             // of all ranks
   int slowest_rank_ = 0;                   // that was last seen at work on it
   double stall_seconds_ = 0;
   planner::SaveCost cost_;

@@ -75,6 +75,24 @@ class Saver : public ::testing::Test {
     return reports;
   }
 
+  // Reports that training waits, until there are so many or a test has waited too long for them.
+  int interludes(int wanted) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (interludes_ < wanted && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::yield();
+      count_interludes();
+    }
+    return interludes_;
+  }
+
+  void count_interludes() {
+    std::string text(1 << 16, '\0');
+    const ssize_t size = read(pipe_.read_end.get(), text.data(), text.size());
+    std::istringstream lines(text.substr(0, static_cast<std::size_t>(std::max<ssize_t>(0, size))));
+    for (std::string line; std::getline(lines, line);)
+      if (line.find("\"interlude\"") != std::string::npos) ++interludes_;
+  }
+
   std::vector<int> saved() const { return checkpoint::committed_steps(*real_).value(); }
 
   const test::TemporaryFolder files_;
@@ -88,6 +106,7 @@ class Saver : public ::testing::Test {
   FaultyVolume* volume_ = nullptr;
   std::optional<CheckpointSaver> saver_;
   std::string last_told_;
+  int interludes_ = 0;
 };
 
 TEST_F(Saver, TrainingGoesOnWhileACopyOfTheStepIsWritten) {
@@ -164,13 +183,14 @@ TEST_F(Saver, WhoeverAsksDuringTheLastOneIsToldWhatItWaitsFor) {
   EXPECT_FALSE(board_.shown_saving());
 }
 
-// A world whose ranks may hang in asking each other.
+// A world whose ranks may hang in asking each other, and which counts how often they do.
 class HangingWorld final : public ForwardingCommunicator {
  public:
   using ForwardingCommunicator::ForwardingCommunicator;
 
   std::atomic<bool> hangs = false;
   std::atomic<bool> is_stuck = false;
+  std::atomic<int> gathered = 0;
 
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
     wait();
@@ -179,6 +199,7 @@ class HangingWorld final : public ForwardingCommunicator {
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     wait();
     ForwardingCommunicator::all_gather(output, input);
+    ++gathered;
   }
 
  private:
@@ -209,6 +230,42 @@ TEST_F(Saver, WhoHangsWithTheOthersIsNotShownAtAPartThatHasEnded) {
   EXPECT_FALSE(board_.shown_saving());
   world.hangs = false;
   ASSERT_TRUE(end.get());
+}
+
+TEST_F(Saver, ALastOneThatTakesLongIsAnnouncedAgainWhileItGetsOn) {
+  auto owned = std::make_unique<HangingWorld>(std::move(rank_.mesh.world));
+  const HangingWorld& world = *owned;
+  rank_.mesh.world = std::move(owned);
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  std::atomic<int> operations = 0;
+  volume_->before = [&] {
+    if (++operations > 3) opened.wait();
+  };
+  auto end = std::async(std::launch::async, [&] { return saver_->finish(state_after(50), /*must=*/true); });
+  const auto after_exchanges = [&](int count) {
+    for (const int before = world.gathered; world.gathered < before + count;) std::this_thread::yield();
+    count_interludes();
+    return interludes_;
+  };
+  EXPECT_GE(interludes(2), 2) << "the first operations are done";
+  const int told = after_exchanges(25);
+  EXPECT_EQ(after_exchanges(25), told) << "nothing more is, and nobody says so";
+  gate.set_value();
+  ASSERT_TRUE(end.get());
+}
+
+// With a small stallTimeoutSeconds.
+TEST_F(Saver, OneThatWaitsForTheOneBeforeIsAnnouncedUntilItIsGivenUp) {
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  end_step(10);
+  auto later = std::async(std::launch::async, [&] { end_step(20); });
+  EXPECT_GE(interludes(3), 3) << "one for each step, and another one";
+  gate.set_value();
+  later.get();
+  ASSERT_TRUE(saver_->finish(state_after(20), /*must=*/true));
 }
 
 TEST_F(Saver, SomebodyMayAskForOne) {
