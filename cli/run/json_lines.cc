@@ -22,6 +22,10 @@ JsonLine& JsonLine::number(std::string_view key, std::optional<double> value) {
   return raw(key, value ? json_number(*value) : "null");
 }
 
+JsonLine& JsonLine::boolean(std::string_view key, bool value) {
+  return raw(key, value ? "true" : "false");
+}
+
 JsonLine& JsonLine::integers(std::string_view key, const std::vector<int64_t>& values) {
   return raw(key, fmt::format("[{}]", fmt::join(values, ",")));
 }
@@ -55,6 +59,7 @@ std::string step_json(const v1alpha1::JobStep& step, int steps) {
                peaks.empty() ? std::nullopt : std::optional(*std::max_element(peaks.begin(), peaks.end())))
       .number("seconds", step.seconds());
   if (step.has_validation_loss()) line.number("validationLoss", step.validation_loss());
+  if (step.skipped()) line.boolean("skipped", true);
   return line.finish();
 }
 

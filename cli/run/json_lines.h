@@ -21,6 +21,7 @@ class JsonLine {
   JsonLine& text(std::string_view key, std::string_view value);
   JsonLine& integer(std::string_view key, std::optional<int64_t> value);
   JsonLine& number(std::string_view key, std::optional<double> value);
+  JsonLine& boolean(std::string_view key, bool value);
   JsonLine& integers(std::string_view key, const std::vector<int64_t>& values);
   std::string finish();
 

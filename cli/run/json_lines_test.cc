@@ -44,8 +44,9 @@ TEST(JsonLines, WhatIsUnknownOrNotFiniteIsNull) {
   step.clear_mfu();
   step.clear_peak_bytes_per_rank();
   step.set_loss(std::numeric_limits<double>::infinity());
+  step.set_gradient_norm(std::numeric_limits<double>::quiet_NaN());
   const std::string line = step_json(step, 1000);
-  EXPECT_THAT(line, HasSubstr("\"loss\":null,"));
+  EXPECT_THAT(line, HasSubstr("\"loss\":null,\"gradNorm\":null,"));
   EXPECT_THAT(line, HasSubstr("\"mfu\":null,\"peakBytes\":null,"));
 }
 
@@ -64,6 +65,12 @@ TEST(JsonLines, AValidationLossComesOnlyWithTheStepsThatHaveOne) {
   EXPECT_THAT(step_json(step, 1), Not(HasSubstr("validationLoss")));
   step.set_validation_loss(6.5);
   EXPECT_THAT(step_json(step, 1), EndsWith(",\"validationLoss\":6.5}\n"));
+}
+
+TEST(JsonLines, AStepThatWasLeftOutSaysSo) {
+  v1alpha1::JobStep step = some_step();
+  step.set_skipped(true);
+  EXPECT_THAT(step_json(step, 1), EndsWith(",\"skipped\":true}\n"));
 }
 
 TEST(JsonLines, AnEventNamesItsRankOrNull) {

@@ -18,6 +18,7 @@
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
 #include "worker/agent/metric_names.h"
+#include "worker/agent/step_aggregator.h"
 #include "worker/agent/unix_seconds.h"
 
 namespace caravan::agent {
@@ -177,7 +178,7 @@ void Metrics::Series::observe_collectives(const StepReport& step) {
 void Metrics::Series::observe_loss(const Labels& labels, const StepReport& step) {
   if (step.has_loss()) gauge(metric::kLoss).Add(labels).Set(step.loss());
   if (step.has_validation_loss()) gauge(metric::kValidationLoss).Add(labels).Set(step.validation_loss());
-  gauge(metric::kGradientNorm).Add(labels).Set(step.gradient_norm());
+  gauge(metric::kGradientNorm).Add(labels).Set(gradient_norm_of(step));
   gauge(metric::kLearningRate).Add(labels).Set(step.learning_rate());
   counter(metric::kNonFiniteSteps).Add(labels).Increment(step.skipped() ? 1 : 0);
   histogram(metric::kStepDuration).Add(labels, step_buckets()).Observe(step.seconds());

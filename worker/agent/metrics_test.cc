@@ -182,6 +182,15 @@ TEST(Metrics, TheLongestTimeBetweenCheckpointsIsWhatTheJobMeans) {
   EXPECT_THAT(Metrics(job, 0, true).text(), Not(HasSubstr("checkpoint")));
 }
 
+TEST_F(MetricsTest, AGradientNormThatIsNotFiniteIsNotANumber) {
+  v1alpha1::RankUpdate update = step_update(1, 1);
+  metrics_.observe(update);
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_grad_norm{job=\"scripted\",rank=\"1\"} 1.25\n"));
+  update.mutable_report()->mutable_step()->clear_gradient_norm();
+  metrics_.observe(update);
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_grad_norm{job=\"scripted\",rank=\"1\"} Nan\n"));
+}
+
 TEST_F(MetricsTest, WhatDelaysAStepIsKnownByItsBeginning) {
   EXPECT_THAT(metrics_.text(), Not(HasSubstr("interlude")));
   metrics_.observe(interlude_update());

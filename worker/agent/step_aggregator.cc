@@ -1,6 +1,7 @@
 #include "worker/agent/step_aggregator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "proto/caravan/v1alpha1/step_phases.h"
@@ -12,7 +13,16 @@ void add_to(v1alpha1::PhaseSeconds& sums, const StepPhase& phase, double seconds
   (sums.*phase.set)((sums.*phase.get)() + seconds);
 }
 
+// What is not a number stays, unlike with std::max.
+double larger(double one, double other) {
+  return std::isnan(other) || other > one ? other : one;
+}
+
 }  // namespace
+
+double gradient_norm_of(const v1alpha1::StepReport& report) {
+  return report.has_gradient_norm() ? report.gradient_norm() : std::numeric_limits<double>::quiet_NaN();
+}
 
 StepAggregator::OpenStep& StepAggregator::open(int attempt, int step) {
   auto [entry, is_new] = open_.try_emplace(step);
@@ -43,7 +53,7 @@ std::optional<WholeStep> StepAggregator::add(int attempt, int rank, const v1alph
     job.set_loss(report.loss());
     if (report.has_validation_loss()) job.set_validation_loss(report.validation_loss());
   }
-  job.set_gradient_norm(std::max(job.gradient_norm(), report.gradient_norm()));
+  job.set_gradient_norm(larger(job.gradient_norm(), gradient_norm_of(report)));
   job.set_learning_rate(std::max(job.learning_rate(), report.learning_rate()));
   job.set_skipped(job.skipped() || report.skipped());
   job.set_seconds(std::max(job.seconds(), report.seconds()));

@@ -12,6 +12,9 @@
 
 namespace caravan::agent {
 
+// NaN where it was not finite.
+double gradient_norm_of(const v1alpha1::StepReport& report);
+
 struct WholeStep {
   v1alpha1::JobStep job;
   std::vector<double> work_seconds;  // of each rank

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
+#include "common/json.h"
 #include "worker/agent/report_backlog.h"
 
 namespace caravan::agent {
@@ -67,6 +69,20 @@ TEST(StepAggregator, WithoutAPeakThereIsNoMfu) {
 
 TEST(StepAggregator, ALossThatNobodyReportsIsNotANumber) {
   EXPECT_TRUE(std::isnan(StepAggregator(1, std::nullopt).add(1, 0, report(1, 1.0, 1))->job.loss()));
+}
+
+TEST(StepAggregator, AGradientNormThatIsNotFiniteIsNotANumber) {
+  StepAggregator steps(2, std::nullopt);
+  v1alpha1::StepReport skipped = report(1, 1.0, 1);
+  skipped.set_gradient_norm(std::numeric_limits<double>::infinity());
+  skipped.set_skipped(true);
+  skipped = from_json<v1alpha1::StepReport>(to_json(skipped)).value();  // as it comes from a rank
+  steps.add(1, 0, skipped);
+  const auto whole = steps.add(1, 1, skipped);
+  EXPECT_TRUE(std::isnan(whole->job.gradient_norm()));
+  EXPECT_TRUE(whole->job.skipped());
+  steps.add(1, 0, report(2, 1.0, 1));
+  EXPECT_EQ(steps.add(1, 1, report(2, 1.0, 1))->job.gradient_norm(), 1.5);
 }
 
 TEST(StepAggregator, RanksMayRunAheadOfEachOther) {
