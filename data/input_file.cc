@@ -18,7 +18,8 @@ Result<InputFile> InputFile::open(const std::string& path) {
     return read_error(fmt::format("{}: cannot open", path), errno);
   if (!S_ISREG(status.st_mode))
     return bad_input(fmt::format("{}: not a regular file; give the path of one", path));
-  return InputFile(path, std::move(descriptor), status.st_size);
+  return InputFile(path, {.device = status.st_dev, .inode = status.st_ino}, std::move(descriptor),
+                   status.st_size);
 }
 
 Status InputFile::read(int64_t offset, std::span<std::byte> output) const {

@@ -7,6 +7,7 @@
 // shorter.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,11 +19,19 @@
 
 namespace caravan::data {
 
+// The same under whatever name.
+struct FileId {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  auto operator<=>(const FileId&) const = default;
+};
+
 class InputFile {
  public:
   static Result<InputFile> open(const std::string& path);
 
   const std::string& path() const { return path_; }
+  const FileId& id() const { return id_; }
   int64_t size() const { return size_; }  // when it was opened
 
   // Fills all of `output`, or fails: the file may have become shorter since it was opened.
@@ -31,10 +40,11 @@ class InputFile {
   Result<std::string> text() const;
 
  private:
-  InputFile(std::string path, UniqueFd descriptor, int64_t size)
-      : path_(std::move(path)), descriptor_(std::move(descriptor)), size_(size) {}
+  InputFile(std::string path, const FileId& id, UniqueFd descriptor, int64_t size)
+      : path_(std::move(path)), id_(id), descriptor_(std::move(descriptor)), size_(size) {}
 
   std::string path_;
+  FileId id_;
   UniqueFd descriptor_;
   int64_t size_;
 };

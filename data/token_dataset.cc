@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "data/token_paths.h"
@@ -39,6 +40,20 @@ Status TokenDataset::read(int64_t begin, std::span<int64_t> output, int64_t voca
     if (Status read = files_[file].read(begin - start, part, vocabulary); !read) return read;
     output = output.subspan(part.size());
     begin = ends_[file];
+  }
+  return {};
+}
+
+Status check_held_out(const TokenDataset& held_out, const TokenDataset& training) {
+  std::map<FileId, const TokenFile*> trained;
+  for (const TokenFile& file : training.files()) trained.emplace(file.id(), &file);
+  for (const TokenFile& file : held_out.files()) {
+    const auto found = trained.find(file.id());
+    if (found == trained.end()) continue;
+    return bad_input(fmt::format(
+        "{}: is a file of the training data too ({}), so its loss would be that of what the model "
+        "was trained on; keep it in another folder, and out of the pattern, of spec.data.path",
+        file.path(), found->second->path()));
   }
   return {};
 }

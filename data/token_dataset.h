@@ -35,4 +35,7 @@ class TokenDataset {
   std::vector<int64_t> ends_;     // of each file, in tokens from the start of the dataset
 };
 
+// That no file of the one is one of the other, by whatever name.
+Status check_held_out(const TokenDataset& held_out, const TokenDataset& training);
+
 }  // namespace caravan::data

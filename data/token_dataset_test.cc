@@ -48,6 +48,25 @@ TEST(TokenDataset, ReadsLlmCFilesOfBothWidths) {
       (std::vector<int64_t>{128255, 4294967295, 1}));
 }
 
+TEST(TokenDataset, AFileOfTheOtherOneIsNotHeldOutByWhateverName) {
+  const test::TemporaryFolder folder;
+  const std::string tokens = llm_c_file(std::vector<uint16_t>{1, 2, 3}).bytes();
+  const std::string trained = folder.write("train/a.bin", tokens);
+  folder.write("train/b.bin", tokens);
+  const auto check = [&](const std::string& path) {
+    return check_held_out(TokenDataset::open(path).value(), TokenDataset::open(folder.path("train")).value());
+  };
+  EXPECT_TRUE(check(folder.write("held-out/a.bin", tokens))) << "other bytes, though the same";
+  std::filesystem::create_symlink(trained, folder.path("link.bin"));
+  std::filesystem::create_hard_link(trained, folder.path("held-out/b.bin"));
+  for (const std::string& path : {trained, folder.path("link.bin"), folder.path("held-out")}) {
+    const Status refused = check(path);
+    ASSERT_FALSE(refused) << path;
+    EXPECT_EQ(refused.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr(path), HasSubstr("(" + trained + ")")));
+  }
+}
+
 template <typename T>
 void expect_megatron_round_trip(uint8_t type, const std::vector<T>& tokens) {
   const test::TemporaryFolder folder;

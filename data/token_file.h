@@ -21,6 +21,7 @@ class TokenFile {
   static Result<TokenFile> open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
+  const FileId& id() const { return file_.id(); }  // of the tokens
   const TokenLayout& layout() const { return layout_; }
 
   // Copies tokens [begin, begin + output.size()), which must exist. A token that is negative or not below

@@ -34,9 +34,9 @@ Status check_tokens(const data::TokenDataset& tokens, int64_t vocabulary) {
   return {};
 }
 
-Status check_token_file(const std::string& field, const std::string& path, int64_t sequence_length,
-                        int64_t vocabulary) {
-  const Result<data::TokenDataset> tokens = data::TokenDataset::open(path);
+Result<data::TokenDataset> check_token_file(const std::string& field, const std::string& path,
+                                            int64_t sequence_length, int64_t vocabulary) {
+  Result<data::TokenDataset> tokens = data::TokenDataset::open(path);
   if (!tokens) return bad_input(fmt::format("{}: {}", field, tokens.error().message));
   const int64_t sample = sequence_length + 1;  // the last token's target included
   if (tokens->tokens() < sample) {
@@ -45,7 +45,7 @@ Status check_token_file(const std::string& field, const std::string& path, int64
                     path, tokens->tokens(), sequence_length, sample));
   }
   if (Status valid = check_tokens(*tokens, vocabulary); !valid) return in_field(field, valid.error());
-  return {};
+  return tokens;
 }
 
 Status check_port(int port) {
@@ -65,10 +65,14 @@ Status check_port(int port) {
 
 Status check_token_files(const v1alpha1::JobSpec& spec, int64_t vocabulary) {
   const int64_t sequence_length = spec.training().sequence_length();
-  Status training = check_token_file("spec.data.path", spec.data().path(), sequence_length, vocabulary);
-  if (!training || spec.data().validation_path().empty()) return training;
-  return check_token_file("spec.data.validationPath", spec.data().validation_path(), sequence_length,
-                          vocabulary);
+  const auto training = check_token_file("spec.data.path", spec.data().path(), sequence_length, vocabulary);
+  if (!training) return tl::unexpected(training.error());
+  if (spec.data().validation_path().empty()) return {};
+  const std::string field = "spec.data.validationPath";
+  const auto validation = check_token_file(field, spec.data().validation_path(), sequence_length, vocabulary);
+  if (!validation) return tl::unexpected(validation.error());
+  const Status held_out = data::check_held_out(*validation, *training);
+  return held_out ? held_out : in_field(field, held_out.error());
 }
 
 Status check_metrics_ports(int first_port, int nodes) {

@@ -10,8 +10,9 @@
 
 namespace caravan::cli {
 
-// Opens the token files, which stand at local paths by now; each must hold one sample at least. Tokens are
-// compared with the vocabulary in the first gigabyte or so; the trainer checks the rest as it reads.
+// Opens the token files, which stand at local paths by now; each must hold one sample at least, and those for
+// validation must not be among those for training. Tokens are compared with the vocabulary in the first
+// gigabyte or so; the trainer checks the rest as it reads.
 Status check_token_files(const v1alpha1::JobSpec& spec, int64_t vocabulary);
 
 // Ports first_port .. first_port + nodes - 1 of the loopback interface.

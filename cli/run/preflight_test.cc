@@ -32,8 +32,22 @@ TEST(Preflight, TokenFilesThatHoldASampleAreAccepted) {
   const TemporaryFolder folder;
   v1alpha1::JobSpec spec = spec_for(folder.write("a.bin", llm_c_file(tokens_up_to(5)).bytes()));
   EXPECT_TRUE(check_token_files(spec, 5));
-  spec.mutable_data()->set_validation_path(spec.data().path());
+  spec.mutable_data()->set_validation_path(folder.write("b.bin", llm_c_file(tokens_up_to(5)).bytes()));
   EXPECT_TRUE(check_token_files(spec, 5));
+}
+
+TEST(Preflight, AValidationFileThatTheTrainingFolderHasTooIsRefused) {
+  const TemporaryFolder folder;
+  folder.write("train.bin", llm_c_file(tokens_up_to(5)).bytes());
+  const std::string both = folder.write("val.bin", llm_c_file(tokens_up_to(5)).bytes());
+  v1alpha1::JobSpec spec = spec_for(folder.path().string());
+  spec.mutable_data()->set_validation_path(both);
+  const Status refused = check_token_files(spec, 5);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ExitCode::kBadInput);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("spec.data.validationPath: " + both + ": is a file of the training data too"),
+                    HasSubstr("spec.data.path")));
 }
 
 TEST(Preflight, AMistakeNamesTheFieldAndTheFile) {

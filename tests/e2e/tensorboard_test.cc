@@ -60,7 +60,7 @@ class TensorBoard : public testing::Test {
 
 TEST_F(TensorBoard, DrawsWhatTheLinesOfEveryStepSay) {
   const Finished finished =
-      run(arguments({.data = 2, .steps = 6}, {"--set", "spec.data.validationPath=genesis.bin", "--set",
+      run(arguments({.data = 2, .steps = 6}, {"--set", "spec.data.validationPath=held-out.bin", "--set",
                                               "spec.training.evaluation.everySteps=3", "--set",
                                               "spec.training.evaluation.batches=1"}));
   ASSERT_EQ(finished.status.exit_code, 0) << finished.err;

@@ -27,7 +27,7 @@ class TrainerProgram : public testing::Test {
     job.mutable_training()->set_steps(1'000'000);
     return job;
   }
-  std::string validation_file() const { return corpus_.files().path("corpus/genesis.bin"); }
+  std::string validation_file() const { return corpus_.files().path("corpus/held-out.bin"); }
 
  private:
   test::JobFolder corpus_;
@@ -56,6 +56,14 @@ TEST_F(TrainerProgram, ATokenOutsideTheVocabularyIsBadInputThatNamesTheFile) {
   JobSpec small = spec();
   small.mutable_model()->mutable_architecture()->set_vocab_size(100);
   expect_bad_input(TrainerWorld(small, layout_of(1, 1, 1)).wait(), "genesis.bin");
+}
+
+TEST_F(TrainerProgram, AFileToTrainAndToValidateOnIsBadInput) {
+  JobSpec job = spec();
+  job.mutable_data()->set_validation_path(job.data().path());
+  job.mutable_training()->mutable_evaluation()->set_every_steps(2);
+  job.mutable_training()->mutable_evaluation()->set_batches(1);
+  expect_bad_input(TrainerWorld(job, layout_of(1, 1, 1)).wait(), "is a file of the training data too");
 }
 
 TEST_F(TrainerProgram, TooFewTokensForOneSampleAreBadInput) {

@@ -135,7 +135,7 @@ std::vector<Case> whole_cases() {
 class CollectiveOrderOfWholeRuns : public CollectiveOrder {
  protected:
   CollectiveOrderOfWholeRuns() {
-    spec_.mutable_data()->set_validation_path(spec_.data().path());
+    spec_.mutable_data()->set_validation_path(corpus_.files().path("corpus/held-out.bin"));
     spec_.mutable_training()->mutable_evaluation()->set_every_steps(1);
     spec_.mutable_training()->mutable_evaluation()->set_batches(1);
     spec_.mutable_checkpoint()->set_every_steps(2);

@@ -77,7 +77,7 @@ class PostValidation : public testing::TestWithParam<PostValidationCase> {
 
   // A step behind which weights are evaluated is over before the next one begins.
   Trained run_waiting(v1alpha1::JobSpec spec) const {
-    spec.mutable_data()->set_validation_path(spec.data().path());
+    spec.mutable_data()->set_validation_path(corpus_->files().path("corpus/held-out.bin"));
     spec.mutable_training()->mutable_evaluation()->set_every_steps(1);
     spec.mutable_training()->mutable_evaluation()->set_batches(1);
     return run(spec);

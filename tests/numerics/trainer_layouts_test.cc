@@ -138,6 +138,7 @@ class TrainerLayouts : public testing::TestWithParam<Case> {
   static void TearDownTestSuite() { corpus_.reset(); }
 
   static std::string tokens() { return corpus_->files().path("corpus/genesis.bin"); }
+  static std::string held_out() { return corpus_->files().path("corpus/held-out.bin"); }
 
  private:
   static inline std::unique_ptr<test::JobFolder> corpus_;
@@ -200,7 +201,7 @@ class Phases : public TrainerLayouts {};
 TEST_F(Phases, OfAnEvaluationStandApart) {
   const Layout layout = layout_of(1, 4, 1, ScheduleKind::VHalf);
   v1alpha1::JobSpec job = compared_spec(tokens(), {.layout = layout});
-  job.mutable_data()->set_validation_path(job.data().path());
+  job.mutable_data()->set_validation_path(held_out());
   job.mutable_training()->mutable_evaluation()->set_every_steps(2);
   for (const RankResult& rank : train(job, layout)) {
     for (const v1alpha1::StepReport& step : steps_of(rank)) {
@@ -215,7 +216,7 @@ TEST_F(Phases, OfAnEvaluationStandApart) {
 TEST_F(Phases, OfAnEvaluationMayWorkOnSegments) {
   const TrainingCase wanted{.layout = layout_of(1, 2, 1, ScheduleKind::Seq1F1B)};
   v1alpha1::JobSpec job = compared_spec(tokens(), wanted);
-  job.mutable_data()->set_validation_path(job.data().path());
+  job.mutable_data()->set_validation_path(held_out());
   job.mutable_training()->mutable_evaluation()->set_every_steps(3);
   const auto validation_loss = [&](const Layout& layout) {
     std::optional<double> loss;

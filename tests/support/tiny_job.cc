@@ -54,7 +54,8 @@ std::string genesis() {
 JobFolder::JobFolder() {
   const std::string text = genesis();
   const std::vector<uint16_t> tokens(text.begin(), text.end());  // ASCII
-  files_.write("corpus/genesis.bin", data::llm_c_file(tokens).bytes());
+  for (const char* file : {"corpus/genesis.bin", "corpus/held-out.bin"})
+    files_.write(file, data::llm_c_file(tokens).bytes());
 }
 
 std::string JobFolder::write(const TinyJob& job) const {

@@ -21,7 +21,8 @@ struct TinyJob {
   std::vector<std::string> more = {};  // further lines below spec, indented by two
 };
 
-// A folder with the token file corpus/genesis.bin and job files that name it.
+// A folder with the token file corpus/genesis.bin, another one with the same tokens to validate on
+// (corpus/held-out.bin), and job files that name the first.
 class JobFolder {
  public:
   JobFolder();

@@ -46,6 +46,9 @@ class BatchReader {
  public:
   static Result<BatchReader> open(const std::string& path, const BatchOptions& options);
 
+  // Absent where this rank reads nothing.
+  const data::TokenDataset* tokens() const { return samples_ ? &samples_->tokens : nullptr; }
+
   // first_sample: position in the run of the first one that any rank reads.
   Result<StepTokens> read(int64_t first_sample) const;
 

@@ -61,6 +61,10 @@ Result<RankData> open_data(const TrainerOptions& options) {
   if (options.evaluation.every_steps == 0) return data;
   Result<BatchReader> validation = BatchReader::open(options.data.validation_path, batches);
   if (!validation) return tl::unexpected(validation.error());
+  if (const data::TokenDataset* held_out = validation->tokens()) {
+    const Status apart = data::check_held_out(*held_out, *data.training.tokens());
+    if (!apart) return tl::unexpected(apart.error());
+  }
   data.validation = *std::move(validation);
   return data;
 }
