@@ -182,8 +182,8 @@ std::string config_json(const ModelShape& model, ElementType type, int64_t seque
 )",
                      model.bos_token ? fmt::format("{}", *model.bos_token) : "null",
                      tokens_json(model.eos_tokens), model.head_dim, model.hidden, model.ffn,
-                     model.positions.value_or(sequence_length), model.heads, model.layers, model.kv_heads,
-                     json_number(model.norm_eps), scaling, json_number(model.rope_theta),
+                     std::max(model.positions.value_or(0), sequence_length), model.heads, model.layers,
+                     model.kv_heads, json_number(model.norm_eps), scaling, json_number(model.rope_theta),
                      model.tied_embeddings, type_in_torch(type), model.vocab);
 }
 

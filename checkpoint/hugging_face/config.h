@@ -20,7 +20,8 @@ namespace caravan::checkpoint {
 // That a model's folder may have.
 inline constexpr int64_t kLongestConfig = 1 << 20;
 
-// sequence_length: the longest that the model was trained with, for models that were published with none.
+// sequence_length: the longest that the model was trained with. It is made for that many positions at least,
+// whatever it was published for.
 std::string config_json(const planner::ModelShape& model, ElementType type, int64_t sequence_length);
 
 // Its name is "custom".

@@ -27,6 +27,18 @@ TEST(HuggingFaceConfig, OfEveryPresetComesBackTheSame) {
   }
 }
 
+TEST(HuggingFaceConfig, HasThePositionsThatTheModelWasTrainedOn) {
+  ModelShape model = planner::find_preset("llama3.1-8b").value();
+  const auto positions = [&](int64_t sequence_length) {
+    return parse_config(config_json(model, ElementType::BF16, sequence_length))->positions;
+  };
+  model.positions = 4096;
+  EXPECT_EQ(positions(512), 4096);
+  EXPECT_EQ(positions(8192), 8192);
+  model.positions.reset();
+  EXPECT_EQ(positions(512), 512);
+}
+
 // As meta-llama/Llama-3.2-1B has it, and as version 5 of transformers writes the same.
 TEST(HuggingFaceConfig, IsReadInBothWaysOfRotation) {
   const std::string common = R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false,
