@@ -14,6 +14,18 @@ double seconds_between(Clock::TimePoint from, Clock::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+bool is_of_steps(std::optional<TimeCategory> category) {
+  return category == TimeCategory::kProductive || category == TimeCategory::kRework;
+}
+
+// Of so many seconds as many as were told and are not in the account yet.
+void take_out(double& told, TimeCategory as, double& seconds, JobLedger::Account& account) {
+  const double part = std::min(told, seconds);
+  if (part > 0) account.seconds[as] += part;
+  told -= part;
+  seconds -= part;
+}
+
 }  // namespace
 
 const char* name_of(TimeCategory category) {
@@ -70,7 +82,10 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
   hear(snapshot, entry);
   const bool has_pods = std::any_of(snapshot.pods.begin(), snapshot.pods.end(),
                                     [](const PodView& pod) { return !pod.ended(); });
-  entry.category = category_of(snapshot.job, status, has_pods, is_redone(snapshot, entry));
+  const bool advances = has_new_step(snapshot, entry);
+  const auto category = category_of(snapshot.job, status, has_pods, is_redone(snapshot, entry));
+  if (advances || !is_of_steps(category)) settle_steps(entry);
+  entry.category = category;
   if (entry.category && *entry.category != TimeCategory::kQueue) {
     for (const char* reason : reasons::kOfStops) entry.account.restarts.try_emplace(reason);
   }
@@ -85,24 +100,40 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
 void JobLedger::settle(Entry& entry, Clock::TimePoint now) {
   double seconds = seconds_between(std::exchange(entry.since, now), now);
   if (!entry.category) return;
-  const auto take_out = [&](double& told, TimeCategory as) {
-    const double part = std::min(told, seconds);
-    if (part > 0) entry.account.seconds[as] += part;
-    told -= part;
-    seconds -= part;
-  };
-  if (entry.category == TimeCategory::kStartup) take_out(entry.restores, TimeCategory::kRestore);
-  if (entry.category == TimeCategory::kProductive || entry.category == TimeCategory::kRework)
-    take_out(entry.stalls, TimeCategory::kCheckpointStall);
+  if (is_of_steps(entry.category)) {
+    entry.since_step += seconds;
+    return;
+  }
+  if (entry.category == TimeCategory::kStartup)
+    take_out(entry.restores, TimeCategory::kRestore, seconds, entry.account);
+  entry.account.seconds[*entry.category] += seconds;
+}
+
+void JobLedger::settle_steps(Entry& entry) {
+  double silence = std::exchange(entry.silence, 0);  // of a start that hung, or before this process, too
+  if (!is_of_steps(entry.category)) return;
+  double seconds = std::exchange(entry.since_step, 0);
+  take_out(silence, TimeCategory::kStalled, seconds, entry.account);
+  take_out(entry.stalls, TimeCategory::kCheckpointStall, seconds, entry.account);
   entry.account.seconds[*entry.category] += seconds;
 }
 
 void JobLedger::hear(const Snapshot& snapshot, Entry& entry) {
   if (!snapshot.progress) return;
-  entry.restores += snapshot.progress->restore_seconds - entry.restores_told;
-  entry.restores_told = snapshot.progress->restore_seconds;
-  entry.stalls += snapshot.progress->stall_seconds - entry.stalls_told;
-  entry.stalls_told = snapshot.progress->stall_seconds;
+  const JobProgress& progress = *snapshot.progress;
+  entry.restores += progress.restore_seconds - entry.restores_told;
+  entry.restores_told = progress.restore_seconds;
+  entry.stalls += progress.stall_seconds - entry.stalls_told;
+  entry.stalls_told = progress.stall_seconds;
+  if (!progress.event || progress.event->attempt() <= entry.silent_attempt) return;
+  entry.silent_attempt = progress.event->attempt();
+  entry.silence = progress.event->silent_seconds();
+}
+
+bool JobLedger::has_new_step(const Snapshot& snapshot, Entry& entry) {
+  if (!snapshot.progress || !snapshot.progress->step) return false;
+  const v1alpha1::JobStep& step = *snapshot.progress->step;
+  return std::exchange(entry.step, step.step()) != step.step() || step.attempt() > entry.attempt;
 }
 
 bool JobLedger::is_redone(const Snapshot& snapshot, Entry& entry) {

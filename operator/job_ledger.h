@@ -1,10 +1,12 @@
 // What the operator counted of each job while it looked after it: where the time went, and why it restarted.
 //
 // Time belongs to one category at any moment, so a job's seconds add up; none passes while a job is suspended
-// by its user or over and has no pods. rework: steps that an earlier attempt had made already. restore and
-// checkpoint_stall: what ranks tell that checkpoints took, taken out of the startup and steps that follow, so
-// that no category ever shrinks. Counted from when this process first saw the job, as counters of Prometheus
-// may begin anew. Safe for any thread.
+// by its user or over and has no pods. rework: steps that an earlier attempt had made already. restore: what
+// ranks tell that they took to read checkpoints, taken out of the startup that follows, so that no category
+// ever shrinks. What goes on while a job makes steps is known when the next one is told, or none comes any
+// more, and is counted then: less what training waited for checkpoints (checkpoint_stall), and the silence of
+// a gang that hung (stalled). Counted from when this process first saw the job, as counters of Prometheus may
+// begin anew. Safe for any thread.
 #pragma once
 
 #include <map>
@@ -56,16 +58,22 @@ class JobLedger {
     Clock::TimePoint since{};
     int restarts = 0;  // of these the account knows
     int attempt = 0;
+    int step = 0;         // that was told last, of that attempt
     int made_before = 0;  // the highest step of earlier attempts
     int highest = 0;
-    double restores = 0;  // told, and not in the account yet
+    double since_step = 0;  // seconds that are not in the account yet
+    double restores = 0;    // told, and not in the account yet
     double stalls = 0;
+    double silence = 0;
     double restores_told = 0;
     double stalls_told = 0;
+    int silent_attempt = 0;  // whose silence was told
   };
 
   static void settle(Entry& entry, Clock::TimePoint now);
+  static void settle_steps(Entry& entry);
   static void hear(const Snapshot& snapshot, Entry& entry);
+  static bool has_new_step(const Snapshot& snapshot, Entry& entry);
   static bool is_redone(const Snapshot& snapshot, Entry& entry);
 
   mutable std::mutex mutex_;

@@ -87,26 +87,78 @@ TEST(JobLedger, AJobWhoseQueueTookItsDevicesBackWaitsForThem) {
               ElementsAre(Pair(TimeCategory::kQueue, 5), Pair(TimeCategory::kTeardown, 3)));
 }
 
-TEST(JobLedger, WhatCheckpointsTookIsTakenOutOfTheTimeThatFollows) {
-  JobLedger ledger;
-  const auto seconds = [&](std::chrono::seconds at) {
-    return ledger.accounts(kBegin + at).begin()->second.seconds;
-  };
-  const auto steps = status_with(conditions::kRunning, reasons::kStepsAdvancing);
-  Snapshot snapshot = at_step(1, 1);
-  ledger.look(snapshot, steps, kBegin);
+class Ledger : public ::testing::Test {
+ protected:
+  std::map<TimeCategory, double> seconds(std::chrono::seconds at) {
+    return ledger_.accounts(kBegin + at).begin()->second.seconds;
+  }
+  static void tell_stall(Snapshot& snapshot, double silent_seconds) {
+    v1alpha1::JobEvent& event = snapshot.progress->event.emplace();
+    event.set_reason(reasons::kStalled);
+    event.set_attempt(snapshot.progress->attempt);
+    event.set_silent_seconds(silent_seconds);
+  }
+
+  JobLedger ledger_;
+  const v1alpha1::JobStatus steps_ = status_with(conditions::kRunning, reasons::kStepsAdvancing);
+  const v1alpha1::JobStatus stalled_ = status_with(conditions::kStalled, reasons::kNoStepWithinTimeout, 1);
+};
+
+TEST_F(Ledger, WhatCheckpointsTookIsTakenOutOfTheTimeOfStepsAndOfTheStartThatFollows) {
+  ledger_.look(at_step(1, 1), steps_, kBegin);
+  EXPECT_TRUE(seconds(9s).empty()) << "nobody knows yet what they were spent on";
+  Snapshot snapshot = at_step(1, 2);
   snapshot.progress->stall_seconds = 3;
-  ledger.look(snapshot, steps, kBegin + 10s);
+  ledger_.look(snapshot, steps_, kBegin + 10s);
   EXPECT_THAT(seconds(12s),
-              ElementsAre(Pair(TimeCategory::kProductive, 10), Pair(TimeCategory::kCheckpointStall, 2)));
-  EXPECT_THAT(seconds(20s),
-              ElementsAre(Pair(TimeCategory::kProductive, 17), Pair(TimeCategory::kCheckpointStall, 3)));
+              ElementsAre(Pair(TimeCategory::kProductive, 7), Pair(TimeCategory::kCheckpointStall, 3)));
   snapshot.progress->restore_seconds = 4;
-  ledger.look(snapshot, status_with(conditions::kRestarting, reasons::kPodLost, 1), kBegin + 20s);
-  ledger.look(snapshot, steps, kBegin + 30s);
+  ledger_.look(snapshot, status_with(conditions::kRestarting, reasons::kPodLost, 1), kBegin + 20s);
+  ledger_.look(snapshot, steps_, kBegin + 30s);
   EXPECT_THAT(seconds(31s),
               ElementsAre(Pair(TimeCategory::kStartup, 6), Pair(TimeCategory::kRestore, 4),
-                          Pair(TimeCategory::kProductive, 18), Pair(TimeCategory::kCheckpointStall, 3)));
+                          Pair(TimeCategory::kProductive, 17), Pair(TimeCategory::kCheckpointStall, 3)));
+}
+
+TEST_F(Ledger, TheLastCheckpointIsNotProductive) {
+  Snapshot snapshot = at_step(1, 100);
+  ledger_.look(snapshot, steps_, kBegin);
+  for (const auto at : {20s, 40s}) EXPECT_TRUE(seconds(at).empty());
+  snapshot.progress->stall_seconds = 50;
+  ledger_.look(snapshot, status_with(conditions::kComplete, reasons::kStepsReached), kBegin + 60s);
+  EXPECT_THAT(seconds(60s),
+              ElementsAre(Pair(TimeCategory::kProductive, 10), Pair(TimeCategory::kCheckpointStall, 50)));
+}
+
+TEST_F(Ledger, TheSilenceOfAGangThatHungIsNotProductive) {
+  Snapshot snapshot = at_step(1, 7);
+  ledger_.look(snapshot, steps_, kBegin);
+  EXPECT_TRUE(seconds(30s).empty());
+  tell_stall(snapshot, 40);
+  ledger_.look(snapshot, stalled_, kBegin + 60s);
+  ledger_.look(snapshot, stalled_, kBegin + 61s);
+  EXPECT_THAT(seconds(65s),
+              ElementsAre(Pair(TimeCategory::kProductive, 20), Pair(TimeCategory::kStalled, 45)));
+  // Told again with the steps of the next attempt.
+  Snapshot next = at_step(2, 8);
+  next.progress->event = snapshot.progress->event;
+  ledger_.look(next, steps_, kBegin + 70s);
+  next.progress->step->set_step(9);
+  ledger_.look(next, steps_, kBegin + 80s);
+  EXPECT_THAT(seconds(80s),
+              ElementsAre(Pair(TimeCategory::kProductive, 30), Pair(TimeCategory::kStalled, 50)));
+}
+
+TEST_F(Ledger, AStartThatHungCostsTheNextAttemptNothing) {
+  Snapshot snapshot{.job = job(), .progress = JobProgress{.attempt = 1}};
+  ledger_.look(snapshot, status_with(conditions::kRunning, reasons::kRendezvous), kBegin);
+  tell_stall(snapshot, 600);
+  ledger_.look(snapshot, stalled_, kBegin + 600s);
+  ledger_.look(at_step(2, 1), steps_, kBegin + 610s);
+  ledger_.look(at_step(2, 2), steps_, kBegin + 630s);
+  EXPECT_THAT(seconds(630s),
+              ElementsAre(Pair(TimeCategory::kStartup, 600), Pair(TimeCategory::kProductive, 20),
+                          Pair(TimeCategory::kStalled, 10)));
 }
 
 TEST(JobLedger, TimeThatRunsIsCountedUpToNowAndASuspendedJobCostsNone) {

@@ -178,6 +178,8 @@ JobEvent keep(const JobEvent& event) {
   }
   kept.set_reason(known_reason(event.reason()));
   keep_shortage(event, kept);
+  if (check_number("silentSeconds", event.silent_seconds(), kMostSeconds))
+    kept.set_silent_seconds(event.silent_seconds());
   kept.set_restarting(event.restarting());
   kept.set_counts(event.counts());
   return kept;

@@ -149,6 +149,16 @@ TEST(CheckReport, WhatIsNoNumberIsInformation) {
   }
 }
 
+TEST(CheckReport, ASilenceThatCannotBeIsNotTakenOver) {
+  const auto kept = [](const char* seconds) {
+    const auto report = read(
+        fmt::format(R"({{"event": {{"attempt": 1, "reason": "Stalled", "silentSeconds": {}}}}})", seconds));
+    return check_report(report, kJob, kNow).value().event().silent_seconds();
+  };
+  EXPECT_EQ(kept("36.5"), 36.5);
+  for (const char* wrong : {"-1", "\"NaN\"", "\"Infinity\"", "1e300"}) EXPECT_EQ(kept(wrong), 0) << wrong;
+}
+
 TEST(CheckReport, TextsAreCutAndCleanedAndReasonsAreOurs) {
   v1alpha1::JobReport report;
   report.mutable_event()->set_attempt(1);

@@ -233,6 +233,7 @@ void CoordinatorState::tell_event(const Failure& failure, const policy::Decision
   event.set_counts(decision.restart && decision.counts);
   if (failure.suspect_node) event.set_suspect_node(*failure.suspect_node);
   if (failure.shortage) *event.mutable_shortage() = *failure.shortage;
+  if (failure.reason == reasons::kStalled) event.set_silent_seconds(clock_.silence(now_).count());
   effects_.push_back(Tell{std::move(told)});
 }
 

@@ -39,6 +39,7 @@ TEST_F(CoordinatorProgressTest, RanksAreAskedAndTheOneThatDoesNotAnswerIsNamed) 
   EXPECT_EQ(events()[0].reason(), reasons::kStalled);
   EXPECT_EQ(events()[0].rank(), 2);
   EXPECT_EQ(events()[0].suspect_node(), 1);
+  EXPECT_EQ(events()[0].silent_seconds(), 36) << "until the ranks were stopped";
   EXPECT_TRUE(events()[0].restarting());
   EXPECT_THAT(
       events()[0].message(),

@@ -103,6 +103,13 @@ Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdic
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
   announce(state.step + 1);
+  waits_since_ = Clock::now();
+  Outcome saved = save_last(state, must);
+  waits_since_.reset();
+  return saved;
+}
+
+Outcome CheckpointSaver::save_last(const TrainingState& state, bool must) {
   wait(kNoEnd);
   for (const std::chrono::seconds pause : kPauses) {
     if (saved_step_ == state.step) return {};
@@ -137,7 +144,7 @@ Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
   request_.answered_request = answers.empty() ? answered_ : answers;
   begun_ = begin;
   start(Stage::Prepare);
-  stall_seconds_ = seconds_since(begin);
+  stall_seconds_ = waits_since_ ? 0 : seconds_since(begin);
   return {};
 }
 
@@ -301,10 +308,12 @@ void CheckpointSaver::advance(const SaveVerdict& verdict) {
 
 void CheckpointSaver::conclude(std::optional<int> failed_rank) {
   written_ = !failed_rank;
+  const double seconds = seconds_since(begun_);
+  if (waits_since_) stall_seconds_ += seconds_since(std::exchange(*waits_since_, Clock::now()));
   CheckpointRecord record{.outcome = written_ ? CheckpointOutcome::Written : CheckpointOutcome::Failed,
                           .step = request_.state.step,
                           .path = options_.path,
-                          .seconds = seconds_since(begun_),
+                          .seconds = seconds,
                           .stall_seconds = stall_seconds_,
                           .request = answers_};
   if (written_) {

@@ -53,6 +53,7 @@ class CheckpointSaver {
 
   using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
   void hear(const std::string& request);
+  Outcome save_last(const checkpoint::TrainingState& state, bool must);
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
   bool wait_while_shown(Patience patience);
@@ -100,6 +101,7 @@ class CheckpointSaver {
   int64_t announced_done_ = 0;             // of all ranks
   int slowest_rank_ = 0;                   // that was last seen at work on it
   double stall_seconds_ = 0;
+  std::optional<Clock::time_point> waits_since_;  // all that training does by now, and not told yet
   planner::SaveCost cost_;
 };
 

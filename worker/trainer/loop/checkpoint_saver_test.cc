@@ -407,6 +407,20 @@ TEST_F(Saver, TheLastOneIsTriedAgainAndAJobWithoutItFails) {
   EXPECT_THAT(saved(), ElementsAre(50));
 }
 
+// As "stallSeconds":1.5 in the last report.
+double number_in(const std::string& reports, const std::string& field) {
+  return std::stod(reports.substr(reports.rfind("\"" + field + "\":") + field.size() + 3));
+}
+
+TEST_F(Saver, TrainingWaitsForAllOfTheLastOne) {
+  end_step(10);
+  train_until_told(11);
+  EXPECT_LT(number_in(last_told_, "stallSeconds"), number_in(last_told_, "seconds"));
+  ASSERT_TRUE(saver_->finish(state_after(50), /*must=*/true));
+  told();
+  EXPECT_GE(number_in(last_told_, "stallSeconds"), number_in(last_told_, "seconds"));
+}
+
 TEST_F(Saver, NothingIsSavedTwice) {
   end_step(10);
   ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
