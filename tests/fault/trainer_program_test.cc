@@ -10,6 +10,7 @@
 
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
+#include "data/test_files.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -200,6 +201,25 @@ TEST_F(TrainerProgram, ValidationLossComesEveryFewStepsAndIsTheSameInEveryLayout
   ASSERT_EQ(spread.size(), 2u);
   for (const std::size_t i : {0, 1}) EXPECT_NEAR(spread[i], one[i], 1e-5 * one[i]);
   EXPECT_TRUE(validation_losses(ranks.front()).empty());
+}
+
+TEST_F(TrainerProgram, AnEvaluationTakesNoMoreBatchesThanTheSetHas) {
+  const test::TemporaryFolder folder;
+  std::vector<uint16_t> tokens(20 * 32 + 1);  // two batches and a half
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(i * i % 131);
+  JobSpec validated = spec();
+  validated.mutable_data()->set_validation_path(
+      folder.write("held-out.bin", data::llm_c_file(tokens).bytes()));
+  validated.mutable_training()->mutable_evaluation()->set_every_steps(3);
+  const auto evaluated = [&](int batches) {
+    validated.mutable_training()->mutable_evaluation()->set_batches(batches);
+    return train(validated, layout_of(1, 4, 1));
+  };
+  const auto two = evaluated(2);
+  const auto five = evaluated(5);
+  EXPECT_EQ(validation_losses(five.back()), validation_losses(two.back()));
+  EXPECT_THAT(five.front().log, testing::HasSubstr("an evaluation takes 2 and not the 5"));
+  EXPECT_THAT(two.front().log, testing::Not(testing::HasSubstr("an evaluation takes")));
 }
 
 TEST_F(TrainerProgram, ARankThatIsStuckInATransferTellsWhomItWaitsFor) {

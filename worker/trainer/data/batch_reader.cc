@@ -22,12 +22,16 @@ Result<BatchReader> BatchReader::open(const std::string& path, const BatchOption
   if (!options.reads_inputs && !options.reads_targets) return BatchReader(std::nullopt, options);
   Result<data::TokenDataset> tokens = data::TokenDataset::open(path);
   if (!tokens) return tl::unexpected(tokens.error());
-  const int64_t samples = (tokens->tokens() - 1) / options.sequence_length;
+  const int64_t samples = samples_of(*tokens, options);
   if (samples < 1) {
     return bad_input(fmt::format("{}: {} tokens are too few for one sample of sequenceLength + 1 = {} tokens",
                                  path, tokens->tokens(), options.sequence_length + 1));
   }
   return BatchReader(Samples{*std::move(tokens), data::SampleOrder(samples, options.seed)}, options);
+}
+
+int64_t BatchReader::samples_of(const data::TokenDataset& tokens, const BatchOptions& options) {
+  return (tokens.tokens() - 1) / options.sequence_length;
 }
 
 Result<StepTokens> BatchReader::read(int64_t first_sample) const {

@@ -48,6 +48,8 @@ class BatchReader {
 
   // Absent where this rank reads nothing.
   const data::TokenDataset* tokens() const { return samples_ ? &samples_->tokens : nullptr; }
+  // In an epoch; 0 where this rank reads nothing.
+  int64_t samples() const { return samples_ ? samples_of(samples_->tokens, options_) : 0; }
 
   // first_sample: position in the run of the first one that any rank reads.
   Result<StepTokens> read(int64_t first_sample) const;
@@ -59,6 +61,7 @@ class BatchReader {
   };
 
   BatchReader(std::optional<Samples> samples, const BatchOptions& options);
+  static int64_t samples_of(const data::TokenDataset& tokens, const BatchOptions& options);
   Status fill(at::Tensor& rows_NS, int64_t first_position, int64_t shift) const;
 
   std::optional<Samples> samples_;  // absent on stages that read nothing

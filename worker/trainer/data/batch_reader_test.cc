@@ -69,6 +69,7 @@ TEST_F(BatchReaderTest, SharesOfDataRanksMakeUpTheBatchOfOneRank) {
 
 TEST_F(BatchReaderTest, AnEpochShowsEverySampleOnce) {
   const auto reader = BatchReader::open(write_tokens(16 * kLength + 1), options(0, 1));
+  EXPECT_EQ(reader->samples(), 16);
   std::map<int64_t, int> seen;
   for (const int64_t sample : {0, 8}) {
     for (const int64_t token : first_tokens(*reader->read(sample))) ++seen[token];

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/loop/checkpoint_terms.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/loop/seconds_since.h"
@@ -88,6 +89,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
 
 Outcome Trainer::train() {
   if (Outcome resumed = resume(); !resumed) return resumed;
+  evaluation_batches_ = count_evaluation_batches();
   report_start();
   rank_.clock.begin_steps();
   for (int number = finished_ + 1; number <= options_.steps && !told_to_stop(); ++number) {
@@ -267,12 +269,28 @@ bool Trainer::evaluation_is_due(int step) const {
   return every > 0 && step % every == 0;
 }
 
+// No more than the set has, so that no sequence counts twice. Not every stage reads it.
+int Trainer::count_evaluation_batches() {
+  if (!data_.validation) return 0;
+  const int wanted = options_.evaluation.batches;
+  const int64_t there = data_.validation->samples() / options_.data.global_batch_sequences;
+  const int own = static_cast<int>(std::clamp<int64_t>(there, 1, wanted));
+  const int batches = largest(*rank_.mesh.world, own);
+  if (batches < wanted && is_first(rank_)) {
+    tell(
+        fmt::format("an evaluation takes {} and not the {} of spec.training.evaluation.batches: the "
+                    "validation set has {} sequences, and a batch takes {}",
+                    batches, wanted, data_.validation->samples(), options_.data.global_batch_sequences));
+  }
+  return batches;
+}
+
 Outcome Trainer::evaluate_if_due(Step& step) {
   if (!evaluation_is_due(step.number)) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
   if (options_.rendezvous.rank == 0) reporter_.interlude(step.number);
   StepShare share;
-  for (int batch = 0; batch < options_.evaluation.batches; ++batch) {
+  for (int batch = 0; batch < evaluation_batches_; ++batch) {
     Result<StepTokens> tokens = data_.validation->read(batch * options_.data.global_batch_sequences);
     if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
@@ -281,7 +299,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
   }
   const double loss_sum = Agreement(rank_.mesh, share).wait().loss_sum;
   rank_.clock.caught_up();  // the last stage has read what all others made before
-  step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
+  step.validation_loss = loss_sum / (tokens_per_batch(options_) * evaluation_batches_);
   return {};
 }
 

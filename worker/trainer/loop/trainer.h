@@ -77,6 +77,7 @@ class Trainer {
   Outcome settle(Step& step);
   void update_weights(Step& step);
   bool evaluation_is_due(int step) const;
+  int count_evaluation_batches();
   Outcome evaluate_if_due(Step& step);
   Outcome keep_checkpoint(const Step& step);
   Outcome keep_last_checkpoint();
@@ -104,6 +105,7 @@ class Trainer {
   const SystemClock host_clock_{};
   TraceClock trace_clock_{host_clock_};     // of the step that runs
   StepTrace trace_{.clock = trace_clock_};  // of the last step, where traces are written
+  int evaluation_batches_ = 0;              // in each
   int finished_ = 0;                        // steps, those of earlier attempts included
   int64_t samples_ = 0;                     // that these steps saw
   std::optional<Step> open_;                // the step before, until it is settled
