@@ -23,7 +23,7 @@ namespace {
 
 struct TokenizeOptions {
   std::string tokenizer;
-  std::string end_of_text;  // empty: one of the well-known names, if the tokenizer has it
+  std::string end_of_text;  // empty: the tokenizer's own (load_tokenizer.h)
   data::TokenizeRequest request;
   std::string form = "text";
 };
@@ -73,9 +73,21 @@ Result<data::TokenizeSummary> tokenize(const TokenizeOptions& options, const Loa
                               [&bar](const data::TokenizeProgress& progress) { bar.show(progress); });
 }
 
+// Bytes have no such token.
+void warn_of_joined_documents(const TokenizeOptions& options, const LoadedTokenizer& loaded) {
+  const bool was_sought = options.end_of_text.empty() && !loaded.tokenizer->byte_level();
+  if (!was_sought || loaded.end_of_text || options.request.texts.size() < 2) return;
+  fmt::print(
+      stderr,
+      "warning: nothing will stand between the documents: {} has no token with a usual name for the end "
+      "of a text, and no tokenizer_config.json beside it names one; --end-of-text names one, or none\n",
+      options.tokenizer);
+}
+
 Result<ExitCode> run(const TokenizeOptions& options) {
   const Result<LoadedTokenizer> loaded = load_tokenizer(options.tokenizer, options.end_of_text);
   if (!loaded) return tl::unexpected(loaded.error());
+  warn_of_joined_documents(options, *loaded);
   const Result<data::TokenizeSummary> summary = tokenize(options, *loaded);
   if (!summary) return tl::unexpected(summary.error());
   options.form == "json" ? print_json(options, *summary, *loaded) : print_text(options, *summary, *loaded);
@@ -103,9 +115,8 @@ void add_tokenize_command(CLI::App& data, Action& action) {
   fraction->needs(validation);
   validation->needs(fraction);
   command
-      ->add_option(
-          "--end-of-text", options->end_of_text,
-          "Token that ends each document, or none; left out: the tokenizer's own, if it has a usual name")
+      ->add_option("--end-of-text", options->end_of_text,
+                   "Token that ends each document, or none; left out: the tokenizer's own, if it has one")
       ->type_name("NAME");
   command->add_flag("--force", request.replace, "Replace files that exist");
   add_output_option(*command, options->form, {"text", "json"}, "Form of the summary that is printed");

@@ -33,6 +33,8 @@ class TokenizerJson final : public data::Tokenizer {
 
   std::optional<uint32_t> id_of(std::string_view token) const override;
 
+  const std::string& path() const { return path_; }  // of the file
+
  private:
   struct Free {
     void operator()(CaravanTokenizer* tokenizer) const { caravan_tokenizer_free(tokenizer); }

@@ -116,6 +116,34 @@ TEST_F(DataCommand, TheTokenBetweenDocumentsIsTheUsersChoice) {
   EXPECT_EQ(tokens("train.bin").back(), 0);
 }
 
+TEST_F(DataCommand, ATokenWithAnotherNameIsThatOfTheTokenizersConfiguration) {
+  const std::string usual = "<|end_of_text|>";
+  std::string tokenizer = contents(kTokenizer);
+  for (std::size_t at = tokenizer.find(usual); at != std::string::npos; at = tokenizer.find(usual))
+    tokenizer.replace(at, usual.size(), "<|stop|>");
+  folder_.write("own/tokenizer.json", tokenizer);
+  folder_.write("a.txt", "x");
+  folder_.write("b.txt", "x");
+  const std::string command = "tokenize --force --tokenizer own --to train.bin a.txt ";
+
+  EXPECT_THAT(run(command + "b.txt").err, HasSubstr("warning: nothing will stand between the documents"));
+  EXPECT_EQ(tokens("train.bin").size(), 2U);
+  EXPECT_EQ(run(command).err, "") << "one document";
+  EXPECT_EQ(run(command + "b.txt --end-of-text none").err, "") << "as it was asked for";
+  for (const char* token : {R"("<|stop|>")", R"({"content": "<|stop|>", "lstrip": false})"}) {
+    folder_.write("own/tokenizer_config.json", fmt::format(R"({{"eos_token": {}}})", token));
+    EXPECT_EQ(run(command + "b.txt").err, "") << token;
+    EXPECT_EQ(tokens("train.bin").back(), 1) << token;
+  }
+  folder_.write("own/tokenizer_config.json", R"({"eos_token": null})");
+  EXPECT_THAT(run(command + "b.txt").err, HasSubstr("warning: "));
+  folder_.write("own/tokenizer_config.json", R"({"eos_token": "<|other|>"})");
+  const Outcome refused = run(command + "b.txt");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("own/tokenizer_config.json: eos_token: the tokenizer has no token <|other|>"));
+}
+
 std::string long_text() {
   const std::array<std::string, 12> words{"the ", "Lord ", "beginning", "\n",      "\n\n", "  ",
                                           "é",    "水",    "🦙 ",     "1234567", ", ",   "x"};
