@@ -13,10 +13,6 @@ namespace {
 constexpr size_t kLongestCharacter = 4;
 constexpr size_t kAgreement = 32;  // tokens in a row, the seam in their middle
 
-bool continues_character(char byte) {
-  return (static_cast<uint8_t>(byte) & 0xc0) == 0x80;
-}
-
 // The start of the character that holds the byte at `position`.
 size_t character_start(const std::string& text, size_t position) {
   while (position > 0 && position < text.size() && continues_character(text[position])) --position;

@@ -29,6 +29,11 @@ struct Window {
   int64_t end() const { return begin + static_cast<int64_t>(text.size()); }
 };
 
+// Whether a byte of UTF-8 is another one than the first of its character.
+inline bool continues_character(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xc0) == 0x80;
+}
+
 class WindowReader {
  public:
   // utf8: windows overlap and begin and end between characters, and a text that is not UTF-8 is an error that

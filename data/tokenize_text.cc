@@ -49,20 +49,18 @@ class WindowJoiner {
   WindowJoiner(const Tokenizer& tokenizer, const TokenSink& sink) : tokenizer_(tokenizer), sink_(sink) {}
 
   Status add(const Window& window, Tokens tokens) {
-    size_t skip = 0;
-    if (window.begin < end_) {
-      const std::optional<Seam> seam = find_seam(waiting_, tokens, (window.begin + end_) / 2);
-      if (seam) {
-        waiting_.resize(seam->previous);
-        skip = seam->next;
-      } else {
-        Result<Tokens> rest = encode_from(tokenizer_, window, end_);
-        if (!rest) return tl::unexpected(rest.error());
-        tokens = std::move(*rest);
-      }
+    std::optional<Seam> seam = Seam{.previous = waiting_.size()};
+    if (window.begin < end_) seam = find_seam(waiting_, tokens, (window.begin + end_) / 2);
+    if (!seam) {
+      const auto [first, begin] = first_shared(window);
+      Result<Tokens> aligned = encode_from(tokenizer_, window, begin);
+      if (!aligned) return tl::unexpected(aligned.error());
+      tokens = std::move(*aligned);
+      seam = find_seam(waiting_, tokens, begin).value_or(Seam{.previous = first});
     }
+    waiting_.resize(seam->previous);
     if (Status flushed = flush(); !flushed) return flushed;
-    waiting_.assign(tokens.begin() + static_cast<std::ptrdiff_t>(skip), tokens.end());
+    waiting_.assign(tokens.begin() + static_cast<std::ptrdiff_t>(seam->next), tokens.end());
     end_ = window.end();
     return {};
   }
@@ -71,6 +69,23 @@ class WindowJoiner {
   int64_t end() const { return end_; }
 
  private:
+  struct Cut {
+    size_t token = 0;
+    int64_t begin = 0;
+  };
+
+  // The first token that waits, and the character with which it begins, of those in the window. Read from
+  // there on, what is counted from the start of a run, as groups of three digits are, is cut alike.
+  Cut first_shared(const Window& window) const {
+    for (size_t token = 0; token < waiting_.size(); ++token) {
+      const int64_t begin = waiting_[token].begin;
+      if (begin >= window.begin &&
+          !continues_character(window.text[static_cast<size_t>(begin - window.begin)]))
+        return {.token = token, .begin = begin};
+    }
+    return {.token = waiting_.size(), .begin = end_};
+  }
+
   const Tokenizer& tokenizer_;
   const TokenSink& sink_;
   Tokens waiting_;

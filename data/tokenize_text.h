@@ -1,8 +1,9 @@
 // Tokenizes a text of any size in constant memory, on all cores; the tokens are those of the whole text.
 //
-// Where no two windows of a text agree on any token (thousands of characters without structure), it is cut at
-// the end of a window instead; nothing is lost or doubled there. Errors: those of the source, of the
-// tokenizer and of the sink.
+// Where two windows of a text agree on no tokens (thousands of characters without structure), the later one
+// is tokenized again, from the beginning of a token on that the earlier one has there. If they agree on none
+// even so, the text is cut there; nothing is lost or doubled. Errors: those of the source, of the tokenizer
+// and of the sink.
 #pragma once
 
 #include <functional>

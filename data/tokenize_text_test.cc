@@ -82,6 +82,21 @@ TEST(TokenizeText, AByteIsAToken) {
   EXPECT_EQ(*tokens, *ByteTokenizer().encode(text));
 }
 
+// Groups of three, as Llama 3 takes them, counted from the start of the run; no window but the first begins
+// with one.
+TEST(TokenizeText, ARunOfDigitsLongerThanAWindowIsCutAsInOnePass) {
+  const WordTokenizer tokenizer;
+  std::string text = random_words(500, {"a", "b"}) + " ";
+  for (size_t i = 0; i < 20'000; ++i) text += static_cast<char>('0' + i * i % 7);
+  text += random_words(5000, {"a", "é"});
+  const auto whole = tokenizer.encode(text);
+  for (const size_t window : {1000, 1001, 1002, 4096}) {
+    const auto tokens = tokenize(tokenizer, text, {.window_bytes = window, .overlap_bytes = 600});
+    ASSERT_TRUE(tokens) << tokens.error().message;
+    EXPECT_TRUE(*tokens == *whole) << window << " bytes";
+  }
+}
+
 TEST(TokenizeText, ATextOnWhichNoTwoWindowsAgreeLosesNothing) {
   // Without a space the tokens of a window hang on where it begins; 100 is no multiple of 3.
   const std::string text(1000, 'x');
