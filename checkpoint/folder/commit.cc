@@ -191,11 +191,13 @@ class Commit {
   std::string text_;  // of the manifest
 };
 
+// As long as it will be, so that no rank's machine takes what others write for what lies beyond its end. No
+// byte is written: a machine that had the last page would have zeros where others write (NFS). Nothing is
+// reserved either: what a disk has no room for, the rank that writes it is refused.
 Status make_file(Volume& volume, const std::string& path, int64_t length) {
   const auto file = volume.open_output(path);
   if (!file) return tl::unexpected(file.error());
-  constexpr std::byte kEnd{0};
-  return (*file)->write(length - 1, std::span(&kEnd, 1)).and_then([&] { return (*file)->sync(); });
+  return (*file)->resize(length).and_then([&] { return (*file)->sync(); });
 }
 
 }  // namespace

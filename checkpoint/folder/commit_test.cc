@@ -54,6 +54,19 @@ TEST(Commit, MakesACheckpointOfWhatAllRanksWrote) {
   EXPECT_GT(found.plan().files().size(), 3u) << "no kind has several files";
 }
 
+// Whoever writes to a file has a page of it in memory, over NFS of what others write too.
+TEST(Commit, FilesAreAsLongAsTheyWillBeBeforeAnybodyWritesToThem) {
+  const test::TemporaryFolder folder;
+  const auto real = volume_in(folder);
+  FaultyVolume volume(*real);
+  ASSERT_TRUE(begin_save(volume, tiny_plan(), {.step = 5}));
+  for (const std::string& operation : volume.descriptions())
+    EXPECT_FALSE(operation.starts_with("write ")) << operation;
+  const FilePlan plan = tiny_plan();
+  for (const PlannedFile& file : plan.files())
+    EXPECT_EQ(real->open_input(unfinished_folder(5, 1) + "/" + file.name).value()->size(), file.length);
+}
+
 // Power is lost after any operation: what was written by then is all that there is.
 TEST(Commit, EveryPrefixOfItsOperationsLeavesTheCheckpointBeforeOrBoth) {
   const test::TemporaryFolder recorded;

@@ -26,6 +26,7 @@ class CountedFile final : public OutputFile {
   Status write(int64_t offset, std::span<const std::byte> bytes) override {
     return count_(real_->write(offset, bytes));
   }
+  Status resize(int64_t length) override { return count_(real_->resize(length)); }
   Status sync() override { return count_(real_->sync()); }
 
  private:

@@ -64,8 +64,8 @@ TEST(FailingCalls, EachOfASaveCostsThatCheckpointAlone) {
     }
   }
   EXPECT_GT(number, 100u);
-  EXPECT_THAT(failed, ElementsAre("list", "make_folder", "open", "read", "remove", "rename", "status", "sync",
-                                  "write"));
+  EXPECT_THAT(failed, ElementsAre("list", "make_folder", "open", "read", "remove", "rename", "resize",
+                                  "status", "sync", "write"));
 }
 
 // A server whose answer was lost is asked again, and says what it finds then.

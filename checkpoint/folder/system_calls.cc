@@ -29,6 +29,10 @@ ssize_t SystemCalls::write(int file, const void* bytes, std::size_t count, off_t
   return ::pwrite(file, bytes, count, offset);
 }
 
+int SystemCalls::resize(int file, off_t length) {
+  return ::ftruncate(file, length);
+}
+
 int SystemCalls::sync(int file) {
   return ::fsync(file);
 }

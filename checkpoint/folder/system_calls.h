@@ -22,6 +22,7 @@ class SystemCalls {
   virtual int status_at(int folder, const char* name, struct stat& status);  // of a link itself
   virtual ssize_t read(int file, void* bytes, std::size_t count, off_t offset);
   virtual ssize_t write(int file, const void* bytes, std::size_t count, off_t offset);
+  virtual int resize(int file, off_t length);
   virtual int sync(int file);
   virtual int sync_range(int file, off_t offset, off_t bytes, unsigned flags);
   virtual int forget_range(int file, off_t offset, off_t bytes);  // that the page cache has

@@ -168,6 +168,12 @@ class LinuxOutputFile final : public OutputFile {
     return error == 0 ? Status{} : cannot("write", path_, error);
   }
 
+  Status resize(int64_t length) override {
+    while (calls_.resize(file_.get(), length) != 0)
+      if (errno != EINTR) return cannot("resize", path_, errno);
+    return {};
+  }
+
   Status sync() override {
     if (calls_.sync(file_.get()) != 0) return cannot("write", path_, errno);
     early_.done(file_.get());

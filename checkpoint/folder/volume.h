@@ -24,6 +24,8 @@ class OutputFile {
  public:
   virtual ~OutputFile() = default;
   virtual Status write(int64_t offset, std::span<const std::byte> bytes) = 0;
+  // Longer by zeros that take no room yet, or shorter.
+  virtual Status resize(int64_t length) = 0;
   virtual Status sync() = 0;
 };
 

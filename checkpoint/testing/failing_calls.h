@@ -39,6 +39,9 @@ class FailingCalls : public SystemCalls {
   ssize_t write(int file, const void* bytes, std::size_t count, off_t offset) override {
     return perform("write", [&] { return SystemCalls::write(file, bytes, count, offset); });
   }
+  int resize(int file, off_t length) override {
+    return perform("resize", [&] { return SystemCalls::resize(file, length); });
+  }
   int sync(int) override {
     return perform("sync", [] { return 0; });
   }

@@ -73,6 +73,11 @@ class FaultyVolume final : public Volume {
         return volume.open_output(path).and_then([&](const auto& file) { return file->write(offset, copy); });
       });
     }
+    Status resize(int64_t length) override {
+      return volume_.perform("resize " + path_, [path = path_, length](Volume& volume) {
+        return volume.open_output(path).and_then([&](const auto& file) { return file->resize(length); });
+      });
+    }
     Status sync() override {
       return volume_.perform("sync " + path_, [path = path_](Volume& volume) {
         return volume.open_output(path).and_then([](const auto& file) { return file->sync(); });
