@@ -127,7 +127,8 @@ TEST_F(Ledger, TheLastCheckpointIsNotProductive) {
   snapshot.progress->stall_seconds = 50;
   ledger_.look(snapshot, status_with(conditions::kComplete, reasons::kStepsReached), kBegin + 60s);
   EXPECT_THAT(seconds(60s),
-              ElementsAre(Pair(TimeCategory::kProductive, 10), Pair(TimeCategory::kCheckpointStall, 50)));
+              ElementsAre(Pair(TimeCategory::kProductive, 10), Pair(TimeCategory::kCheckpointStall, 50),
+                          Pair(TimeCategory::kTeardown, 0)));
 }
 
 TEST_F(Ledger, TheSilenceOfAGangThatHungIsNotProductive) {
