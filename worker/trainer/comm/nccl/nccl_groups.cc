@@ -116,6 +116,8 @@ void prepare_environment_for_nccl() {
   choose("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0");
   choose("TORCH_NCCL_ENABLE_MONITORING", "0");
   choose("TORCH_NCCL_DUMP_ON_TIMEOUT", "0");
+  // An exception of the watchdog's thread would end the process before the trainer says why.
+  choose("TORCH_NCCL_RETHROW_CUDA_ERRORS", "0");
   choose("TORCH_FR_BUFFER_SIZE", "0");  // as many events as a run has would be kept otherwise
   // Lanes that share a queue of the device wait for each other.
   choose("CUDA_DEVICE_MAX_CONNECTIONS", "32");
