@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -13,10 +14,14 @@
 
 namespace caravan::trainer {
 
-// c10d's errors carry a stack trace after the first line.
-inline std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
+// NCCL tells the reason behind the first line. A stack trace goes, also that of an error whose text another
+// one took over.
+inline std::string on_one_line(const std::exception& error) {
+  std::string text = words_of(error);
+  text.resize(std::min(text.find("\nException raised from"), text.size()));
+  text.resize(text.find_last_not_of('\n') + 1);
+  std::ranges::replace(text, '\n', ' ');
+  return text;
 }
 
 template <typename Action>
@@ -25,10 +30,9 @@ auto guarded(const std::string& what, Action&& action) {
     return action();
   } catch (const std::exception& error) {
     if (is_out_of_host_memory(error)) throw;
-    // NCCL tells the reason behind the first line.
-    if (is_out_of_memory(error))
-      C10_THROW_ERROR(OutOfMemoryError, fmt::format("{}: {}", what, words_of(error)));
-    throw CommunicationError(fmt::format("{}: {}", what, first_line(error)));
+    const std::string words = fmt::format("{}: {}", what, on_one_line(error));
+    if (is_out_of_memory(error)) C10_THROW_ERROR(OutOfMemoryError, words);
+    throw CommunicationError(words);
   }
 }
 

@@ -22,6 +22,24 @@ TEST(Gloo, AnUnknownInterfaceIsNamed) {
   }
 }
 
+TEST(ErrorsOfC10d, KeepTheReasonOfNcclOnOneLineAndNoStackTrace) {
+  try {
+    guarded("all-reduce", [] {
+      throw std::runtime_error(
+          "NCCL error in: NCCLUtils.cpp:77, invalid usage, NCCL version 2.28.9\nncclInvalidUsage: invalid "
+          "usage of NCCL library.\nLast error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA "
+          "device 1000\n\nException raised from create at NCCLUtils.cpp:77 (most recent call first):\n"
+          "frame #0: c10::Error");
+    });
+    FAIL() << "two ranks share a device";
+  } catch (const CommunicationError& error) {
+    EXPECT_STREQ(error.what(),
+                 "all-reduce: NCCL error in: NCCLUtils.cpp:77, invalid usage, NCCL version 2.28.9 "
+                 "ncclInvalidUsage: invalid usage of NCCL library. Last error: Duplicate GPU detected : "
+                 "rank 1 and rank 0 both on CUDA device 1000");
+  }
+}
+
 // Its ranks would look for the cause in the network.
 TEST(ErrorsOfC10d, LeaveMissingMemoryWhatItIs) {
   const auto refuse = [](const char* text) {

@@ -25,7 +25,7 @@ std::string words_of(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& error) {
-    return first_line(error);
+    return on_one_line(error);
   }
 }
 
@@ -61,7 +61,7 @@ class NcclOperation final : public StreamOperation {
       if (work_ && work_->isCompleted() && work_->exception()) return words_of(work_->exception());
       if (!work_) done_.query();
     } catch (const std::exception& error) {
-      return first_line(error);
+      return on_one_line(error);
     }
     if (group_->getError() == c10d::ErrorType::COMM_ERROR) return "NCCL lost the connection to another rank";
     return std::nullopt;
