@@ -30,11 +30,11 @@ std::string words_of(const std::exception_ptr& exception) {
 }
 
 // c10d's work holds the tensors until it goes, so it goes when it was waited for; what the watchdog asks then
-// is an event behind it.
+// is an event behind it. Its thread has no device of its own: CUDA would take the first, and memory of it.
 class NcclOperation final : public StreamOperation {
  public:
-  NcclOperation(Group group, Work work, std::string what)
-      : group_(std::move(group)), work_(std::move(work)), what_(std::move(what)) {}
+  NcclOperation(c10::Device device, Group group, Work work, std::string what)
+      : device_(device), group_(std::move(group)), work_(std::move(work)), what_(std::move(what)) {}
 
   void wait() override {
     const std::scoped_lock lock(mutex_);
@@ -49,6 +49,7 @@ class NcclOperation final : public StreamOperation {
   bool finished() override {
     const std::scoped_lock lock(mutex_);
     try {
+      const c10::cuda::CUDAGuard guard(device_);
       return work_ ? work_->isCompleted() : done_.query();
     } catch (const std::exception&) {
       return true;  // error() says why
@@ -58,6 +59,7 @@ class NcclOperation final : public StreamOperation {
   std::optional<std::string> error() override {
     const std::scoped_lock lock(mutex_);
     try {
+      const c10::cuda::CUDAGuard guard(device_);
       if (work_ && work_->isCompleted() && work_->exception()) return words_of(work_->exception());
       if (!work_) done_.query();
     } catch (const std::exception& error) {
@@ -68,6 +70,7 @@ class NcclOperation final : public StreamOperation {
   }
 
  private:
+  const c10::Device device_;
   std::mutex mutex_;
   Group group_;
   Work work_;
@@ -184,7 +187,8 @@ class NcclStreams final : public StreamGroup {
   template <typename Start>
   StartedOperation start_in(Group& group, const std::string& what, Start&& start_it) {
     const c10::cuda::CUDAGuard guard(options_.device);
-    return std::make_shared<NcclOperation>(group, guarded(what, [&] { return start_it(group); }), what);
+    return std::make_shared<NcclOperation>(options_.device, group,
+                                           guarded(what, [&] { return start_it(group); }), what);
   }
 
   const NcclStreamsOptions options_;

@@ -161,11 +161,11 @@ std::string name_of(at::Device device) {
 
 Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
                                                    const HostServices& services) {
-  const Result<at::Device> device = find_device(request.local_rank);
-  if (!device) return tl::unexpected(device.error());
+  prepare_environment_for_nccl();
   // So that products, too, add in the same order every time; cuBLAS reads it once, when it first starts.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-  prepare_environment_for_nccl();
+  const Result<at::Device> device = find_device(request.local_rank);
+  if (!device) return tl::unexpected(device.error());
   at::globalContext().lazyInitDevice(at::kCUDA);
   c10::cuda::set_device(device->index());
   static std::once_flag told;
