@@ -1,7 +1,6 @@
 #include "planner/memory/replayed_ops.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "planner/schedule/generate.h"
 
@@ -27,20 +26,38 @@ ScheduleSpec with(ScheduleSpec spec, int micro_batches) {
   return spec;
 }
 
+// All that its transfers follow from.
+Schedule lists_around(const ScheduleSpec& spec, int stage) {
+  Schedule schedule{.stages = spec.stages,
+                    .micro_batches = spec.micro_batches,
+                    .chunks = spec.chunks,
+                    .segments = spec.segments,
+                    .order = spec.map().order,
+                    .ops = std::vector<std::vector<Op>>(spec.stages)};
+  for (const int place : {stage + spec.stages - 1, stage, stage + 1}) {
+    std::vector<Op>& ops = schedule.ops[place % spec.stages];
+    if (ops.empty()) ops = generate_stage(spec, place % spec.stages);
+  }
+  return schedule;
+}
+
 }  // namespace
 
 ReplayedOps replayed_ops(const ScheduleSpec& spec, int stage) {
   const int replayed = replayed_micro_batches(spec, stage);
-  return {.ops = generate_stage(with(spec, replayed), stage),
+  const Schedule schedule = lists_around(with(spec, replayed), stage);
+  return {.actions = add_transfers(schedule, stage, messages_under_way(spec.kind)),
           .held = spec.kind == ScheduleKind::GPipe ? spec.micro_batches - replayed : 0};
 }
 
 std::vector<ReplayedOps> replayed_ops_of_all(const ScheduleSpec& spec) {
   constexpr int kRounds = 8;  // what a stage holds is not the same for every micro-batch
-  Schedule schedule = generate_schedule(with(spec, std::min(spec.micro_batches, kRounds * spec.stages)));
+  const Schedule schedule =
+      generate_schedule(with(spec, std::min(spec.micro_batches, kRounds * spec.stages)));
   std::vector<ReplayedOps> stages;
   stages.reserve(schedule.ops.size());
-  for (std::vector<Op>& ops : schedule.ops) stages.push_back({.ops = std::move(ops), .held = 0});
+  for (int stage = 0; stage < schedule.stages; ++stage)
+    stages.push_back({.actions = add_transfers(schedule, stage, messages_under_way(spec.kind)), .held = 0});
   return stages;
 }
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/schedule/schedule.h"
+#include "planner/schedule/transfers.h"
 
 namespace caravan::planner {
 
 struct ReplayedOps {
-  std::vector<Op> ops;  // of one stage
-  int64_t held = 0;     // micro-batches whose forward comes before these ops, and whose backward behind them
+  std::vector<Action> actions;  // of one stage
+  int64_t held = 0;  // micro-batches whose forward comes before these ops, and whose backward behind them
 };
 
 ReplayedOps replayed_ops(const ScheduleSpec& spec, int stage);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "planner/memory/stage_parameters.h"
-#include "planner/schedule/transfers.h"
 #include "planner/work/constants.h"
 
 namespace caravan::planner {
@@ -127,9 +126,7 @@ MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const
                          int stage, std::span<const StageFootprint> units, const ReplayedOps& replayed) {
   StageReplay replay(token_bytes(request, layout, placement, stage), units, placement.map.chunks);
   replay.hold(replayed.held);
-  const StagePlace place{.map = placement.map, .segments = layout.segment_count(), .stage = stage};
-  for (const Action& action : add_transfers(replayed.ops, place, messages_under_way(layout.schedule)))
-    replay.run(action);
+  for (const Action& action : replayed.actions) replay.run(action);
   const DevicePool& devices = request.devices;
   const bool has_buffer =
       !devices.gpu && layout.mesh.data > 1 && !adds_up_in_shared_memory(layout, stage, devices.per_node);

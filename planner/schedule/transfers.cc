@@ -1,26 +1,49 @@
 #include "planner/schedule/transfers.h"
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 
 namespace caravan::planner {
 namespace {
 
-class TransferPass {
+// Where the ops of a stage that make messages stand in its list.
+class Places {
  public:
-  TransferPass(const StagePlace& place, int messages_under_way)
-      : map_(place.map),
-        segments_(place.segments),
-        stage_(place.stage),
-        messages_under_way_(messages_under_way) {}
-
-  void reserve(std::size_t ops) {
-    constexpr std::size_t kMostOfAnOp = 5;
-    actions_.reserve(kMostOfAnOp * ops);
+  Places(const Schedule& schedule, int stage)
+      : micro_batches_(schedule.micro_batches),
+        segments_(schedule.segments),
+        places_(static_cast<std::size_t>(2 * schedule.chunks * micro_batches_ * segments_)) {
+    int place = 0;
+    for (const Op& op : schedule.ops[stage]) {
+      if (op.type != OpType::BackwardWeight) places_[number_of(op)] = place++;
+    }
   }
 
-  // next: the op behind it, whose input begins to arrive while this one runs.
+  int of(const Op& op) const { return places_[number_of(op)]; }
+
+ private:
+  std::size_t number_of(const Op& op) const {
+    const int row = 2 * op.chunk + (op.type == OpType::Forward ? 0 : 1);
+    return static_cast<std::size_t>((row * micro_batches_ + op.micro_batch) * segments_ + op.segment);
+  }
+
+  const int micro_batches_;
+  const int segments_;
+  std::vector<int> places_;
+};
+
+class TransferPass {
+ public:
+  TransferPass(const Schedule& schedule, int stage, int messages_under_way)
+      : schedule_(schedule), map_(schedule.map()), stage_(stage), messages_under_way_(messages_under_way) {
+    constexpr std::size_t kMostOfAnOp = 5;
+    actions_.reserve(kMostOfAnOp * schedule.ops[stage].size());
+  }
+
+  // next: the op behind it, whose input begins to arrive while this one runs, unless it is made from what
+  // this one makes.
   void add(const Op& op, const Op* next) {
     const Passage passage = passage_of(op);
     if (actions_.empty()) post_receive(op);
@@ -29,12 +52,11 @@ class TransferPass {
       const auto type = passage.receives(stage_) ? ActionType::AwaitReceive : ActionType::Take;
       add_action({type, passage.direction, *passage.from, passage.tag, op});
     }
-    if (next != nullptr) post_receive(*next);
+    const bool is_answer = next != nullptr && answers(op, *next);
+    if (next != nullptr && !is_answer) post_receive(*next);
     add_action({.type = ActionType::Compute, .direction = passage.direction, .op = op});
-    if (!passage.to) return;
-    const auto type = passage.sends(stage_) ? ActionType::StartSend : ActionType::HandOver;
-    add_action({type, passage.direction, *passage.to, passage.tag_behind, op});
-    if (passage.sends(stage_)) channel(passage.direction, *passage.to).under_way.push_back(op);
+    if (passage.to) give_away(op, passage);
+    if (is_answer) post_receive(*next);
   }
 
   void finish_sends() {
@@ -66,9 +88,11 @@ class TransferPass {
     return map_.stage_of(group);
   }
 
-  // What an op takes and makes: of which stages, and how the messages are called.
+  // What an op takes and makes: of which stages and groups, and how the messages are called.
   struct Passage {
     Direction direction = Direction::Activations;
+    int before = 0;
+    int behind = 0;
     std::optional<int> from = {};
     std::optional<int> to = {};
     int tag = 0;
@@ -85,6 +109,8 @@ class TransferPass {
     const int before = forward ? group - 1 : group + 1;
     const int behind = forward ? group + 1 : group - 1;
     return {.direction = forward ? Direction::Activations : Direction::Gradients,
+            .before = before,
+            .behind = behind,
             .from = stage_of(before),
             .to = stage_of(behind),
             .tag = tag_of(op, group),
@@ -93,8 +119,36 @@ class TransferPass {
 
   // Of the message that a group is sent for an op like this one.
   int tag_of(const Op& op, int reader) const {
-    const int unit = op.micro_batch * segments_ + op.segment;
+    const int unit = op.micro_batch * schedule_.segments + op.segment;
     return unit * map_.chunks + map_.chunk_of(reader);
+  }
+
+  // Whether the stage that gets what this op sends makes next's input behind the op that takes it there. All
+  // that comes of a message comes back by the neighbour that got it, but around the stages of an interleaved
+  // schedule, where the next op never waits for that.
+  bool answers(const Op& op, const Op& next) {
+    const Passage made = passage_of(op);
+    const Passage taken = passage_of(next);
+    if (!made.sends(stage_) || !taken.receives(stage_) || made.to != taken.from) return false;
+    const auto on_that_stage = [this](Op same, int group) {
+      same.chunk = map_.chunk_of(group);
+      return same;
+    };
+    const Places& places = places_of(*made.to);
+    return places.of(on_that_stage(op, made.behind)) <= places.of(on_that_stage(next, taken.before));
+  }
+
+  // Of a neighbour.
+  const Places& places_of(int stage) {
+    const auto found = places_.find(stage);
+    return found != places_.end() ? found->second
+                                  : places_.emplace(stage, Places(schedule_, stage)).first->second;
+  }
+
+  void give_away(const Op& op, const Passage& passage) {
+    const auto type = passage.sends(stage_) ? ActionType::StartSend : ActionType::HandOver;
+    add_action({type, passage.direction, *passage.to, passage.tag_behind, op});
+    if (passage.sends(stage_)) channel(passage.direction, *passage.to).under_way.push_back(op);
   }
 
   void post_receive(const Op& op) {
@@ -117,28 +171,23 @@ class TransferPass {
 
   void add_action(const Action& action) { actions_.push_back(action); }
 
+  const Schedule& schedule_;
   const ChunkMap map_;
-  const int segments_;
   const int stage_;
   const int messages_under_way_;
+  std::map<int, Places> places_;  // by neighbour
   std::vector<Channel> channels_;
   std::vector<Action> actions_;
 };
 
 }  // namespace
 
-std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& place, int messages_under_way) {
-  TransferPass pass(place, messages_under_way);
-  pass.reserve(ops.size());
+std::vector<Action> add_transfers(const Schedule& schedule, int stage, int messages_under_way) {
+  const std::vector<Op>& ops = schedule.ops[stage];
+  TransferPass pass(schedule, stage, messages_under_way);
   for (std::size_t i = 0; i < ops.size(); ++i) pass.add(ops[i], i + 1 < ops.size() ? &ops[i + 1] : nullptr);
   pass.finish_sends();
   return pass.take();
-}
-
-std::vector<Action> add_transfers(const Schedule& schedule, int stage, int messages_under_way) {
-  return add_transfers(schedule.ops[stage],
-                       {.map = schedule.map(), .segments = schedule.segments, .stage = stage},
-                       messages_under_way);
 }
 
 Schedule forwards_of(Schedule schedule) {
