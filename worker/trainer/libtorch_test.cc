@@ -6,6 +6,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 // Under a sanitizer too, what cannot be allocated is an exception.
 extern "C" const char* __asan_default_options() {
@@ -26,6 +27,9 @@ TEST(LibTorch, IsDeterministicAndFillsNothingThatIsWrittenAnyway) {
 
 TEST(LibTorch, ThatHasNoMemoryLeftIsKnownByItsException) {
   EXPECT_TRUE(is_out_of_memory(std::bad_alloc()));
+  const std::system_error refused(std::make_error_code(std::errc::not_enough_memory), "locking 8 bytes");
+  EXPECT_TRUE(is_out_of_memory(refused));
+  EXPECT_TRUE(is_out_of_host_memory(refused));
   EXPECT_FALSE(is_out_of_memory(std::runtime_error("shapes do not match")));
   try {
     at::empty({int64_t{1} << 58}, at::kByte);

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "worker/trainer/kernels/kernel_table.h"
 #include "worker/trainer/kernels/stream_copy.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
@@ -32,8 +33,8 @@ void fill_from_host(const at::Tensor& tensor, const std::function<void(at::Tenso
 }
 
 at::Tensor zeros_for_copy_of(const at::Tensor& like, int64_t elements) {
-  if (like.is_cpu() || like.is_meta()) return at::zeros({elements}, like.options());
-  return at::zeros({elements}, like.options().device(at::kCPU).pinned_memory(true));
+  if (like.is_meta()) return at::zeros({elements}, like.options());
+  return kernels_of(like).zeros_on_host(elements, like.scalar_type());
 }
 
 void copy_to_host(const at::Tensor& to, const at::Tensor& from) {

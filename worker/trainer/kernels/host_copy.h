@@ -24,7 +24,8 @@ at::Tensor on_host(const at::Tensor& tensor);
 void fill_from_host(const at::Tensor& tensor, const std::function<void(at::Tensor& on_host)>& fill);
 
 // Memory of the host that copies of a tensor like this are fastest to, zero: of a tensor on a device, pages
-// that stay where they are, which no ledger counts. Of tensors without data, none.
+// that stay where they are, no more than it takes, which no ledger counts. Of tensors without data, none.
+// Throws std::system_error where the system has none left.
 at::Tensor zeros_for_copy_of(const at::Tensor& like, int64_t elements);
 
 // to: made by the function above, or a part of it. Of the same length.

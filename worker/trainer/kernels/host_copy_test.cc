@@ -34,6 +34,14 @@ TEST(HostCopy, IsOfTheSameTypeAndZeroUntilItIsTaken) {
   EXPECT_TRUE(at::equal(room, from));
 }
 
+TEST(HostCopy, LiesInMemoryThatTheTableOfTheDeviceHasForIt) {
+  KernelTable table = cpu_kernels();
+  table.zeros_on_host = [](int64_t elements, at::ScalarType type) { return at::full({elements}, 7, type); };
+  const UseKernels use(c10::DeviceType::CPU, table);
+  const at::Tensor room = zeros_for_copy_of(at::ones({3}, at::kBFloat16), 2);
+  EXPECT_TRUE(at::equal(room, at::full({2}, 7, at::kBFloat16)));
+}
+
 TEST(KernelTable, OfADeviceThatNobodyHasOpenedIsAnError) {
   EXPECT_THROW((void)kernels_of(at::empty({1}, at::device(at::kMeta))), c10::Error);
 }

@@ -1,5 +1,6 @@
 #include "worker/trainer/kernels/kernel_table.h"
 
+#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
 #include <array>
@@ -17,6 +18,10 @@ TablePointer& table_of(c10::DeviceType type) {
   static std::array<TablePointer, c10::COMPILE_TIME_MAX_DEVICE_TYPES> tables = {&cpu_kernels()};
   static_assert(static_cast<int>(c10::DeviceType::CPU) == 0);
   return tables[static_cast<std::size_t>(type)];
+}
+
+at::Tensor zeros_on_host(int64_t elements, at::ScalarType type) {
+  return at::zeros({elements}, type);
 }
 
 }  // namespace
@@ -43,7 +48,8 @@ const KernelTable& cpu_kernels() {
                                       .adamw_values = cpu::adamw_values,
                                       .add_sum_of_squares = cpu::add_sum_of_squares,
                                       .fill_normal = cpu::fill_normal,
-                                      .sum_of_bits = cpu::sum_of_bits};
+                                      .sum_of_bits = cpu::sum_of_bits,
+                                      .zeros_on_host = zeros_on_host};
   return kTable;
 }
 

@@ -4,8 +4,8 @@
 // Those functions are what the trainer calls. They make the results, charge memory, open the spans of traces
 // and tell of products, the same way for all devices, and have the table of the device on which the tensors
 // lie do the work. Processors have a table from the start, whose kernels choose by instruction set
-// (instruction_set.h). A table throws c10::Error for what it cannot do; none but sum_of_bits
-// waits for its device.
+// (instruction_set.h). A table throws c10::Error for what it cannot do; none but sum_of_bits and
+// zeros_on_host waits for its device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -68,6 +68,9 @@ struct KernelTable {
   void (*fill_normal)(at::Tensor& values, uint64_t key, int64_t first_index, double standard_deviation);
 
   uint64_t (*sum_of_bits)(const at::Tensor& flat);
+
+  // zeros_for_copy_of of host_copy.h.
+  at::Tensor (*zeros_on_host)(int64_t elements, at::ScalarType type);
 };
 
 // Of processors.

@@ -2,8 +2,11 @@
 // products and attention, and its caching allocator.
 #include <ATen/Context.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
@@ -12,7 +15,8 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "worker/trainer/comm/nccl/nccl_groups.h"
@@ -43,12 +47,31 @@ void add_weight_gradient(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Te
   }
 }
 
+// Of CUDA itself, which takes no more than is asked for; LibTorch's allocator rounds up to a power of two.
+at::Tensor zeros_on_host(int64_t elements, at::ScalarType type) {
+  if (elements == 0) return at::zeros({0}, type);
+  const std::size_t bytes = static_cast<std::size_t>(elements) * c10::elementSize(type);
+  void* room = nullptr;
+  const cudaError_t error = cudaHostAlloc(&room, bytes, cudaHostAllocDefault);
+  if (error == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    // Not of the device, whose memory the plan counts.
+    throw std::system_error(
+        std::make_error_code(std::errc::not_enough_memory),
+        "locking " + std::to_string(bytes) + " bytes of the host's memory, for copies of what is on a GPU");
+  }
+  C10_CUDA_CHECK(error);
+  const auto give_back = [](void* memory) { (void)cudaFreeHost(memory); };
+  return at::from_blob(room, {elements}, give_back, at::dtype(type)).zero_();
+}
+
 KernelTable table_with(const AttentionKernels& attention) {
   KernelTable table = own_kernels("CUDA");
   table.attention_forward = attention.forward;
   table.attention_backward = attention.backward;
   table.product = product;
   table.add_weight_gradient = add_weight_gradient;
+  table.zeros_on_host = zeros_on_host;
   return table;
 }
 

@@ -17,6 +17,7 @@ KernelTable emulated_kernels() {
   made.attention_backward = plain_attention_backward;
   made.product = cpu_kernels().product;
   made.add_weight_gradient = cpu_kernels().add_weight_gradient;
+  made.zeros_on_host = cpu_kernels().zeros_on_host;
   return made;
 }
 

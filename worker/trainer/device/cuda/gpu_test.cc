@@ -1,6 +1,7 @@
 // The library for GPUs on the device of this machine: what only a device can show of it. Kernels and training
 // are tested by the suites of all tables, which the same program has.
 #include <ATen/ATen.h>
+#include <ATen/core/CachingHostAllocator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 
 #include "worker/trainer/device/testing/opened_gpu.h"
 #include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/kernels/kernel_table.h"
 #include "worker/trainer/trace/span.h"
 
 namespace caravan::trainer {
@@ -111,10 +113,18 @@ TEST_F(Gpu, SpansHaveTheTimesOfWhatTheDeviceDid) {
   EXPECT_LE(before, end(0));
 }
 
+int64_t bytes_of_host_allocator() {
+  return at::getHostAllocator(at::kCUDA)->get_stats().allocated_bytes.current;
+}
+
 TEST_F(Gpu, TensorsComeToTheHostInPagesThatStay) {
+  const kernels::UseKernels use(gpu().device().type(), gpu().kernels());
   const at::Tensor values = at::randn({1003}).to(gpu().device());
+  const int64_t taken = bytes_of_host_allocator();
   const at::Tensor room = kernels::zeros_for_copy_of(values, values.numel());
   EXPECT_TRUE(room.is_pinned());
+  EXPECT_TRUE(at::equal(room, at::zeros({1003})));
+  EXPECT_EQ(bytes_of_host_allocator(), taken) << "it rounds up to a power of two";
   kernels::copy_to_host(room, values);
   EXPECT_TRUE(at::equal(room, kernels::on_host(values)));
   kernels::fill_from_host(values, [](at::Tensor& host) { host.fill_(7); });

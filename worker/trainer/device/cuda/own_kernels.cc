@@ -304,7 +304,8 @@ KernelTable own_kernels(const char* name) {
           .adamw_values = adamw_values,
           .add_sum_of_squares = add_sum_of_squares,
           .fill_normal = fill_normal,
-          .sum_of_bits = sum_of_bits};
+          .sum_of_bits = sum_of_bits,
+          .zeros_on_host = nullptr};
 }
 
 void place_heads(at::Tensor& rows_TE, int64_t first, const at::Tensor& heads_BHSK) {

@@ -8,7 +8,7 @@
 
 namespace caravan::kernels::gpu {
 
-// What is not in worker/trainer/cuda, products and attention, is null.
+// What is not in worker/trainer/cuda, products, attention and memory of the host, is null.
 KernelTable own_kernels(const char* name);
 
 // Copies heads with dimensions sequence, head, token, head_dim, wherever they lie but for the last one, of
