@@ -185,6 +185,33 @@ TEST_P(Kernels, AttentionAndItsGradients) {
   }
 }
 
+TEST_P(Kernels, AttentionOfSegmentsIsThatOfTheWholeSequence) {
+  const AttentionShape shape{.sequences = 1, .heads = 4, .kv_heads = 2, .head_dim = 64};
+  const std::vector<int64_t> segments = {40, 130, 60};
+  const at::Tensor qkv = random({230, (4 + 2 * 2) * 64});
+  const at::Tensor doutput = random({230, 4 * 64});
+  const at::Tensor oracle = qkv.to(at::kDouble).requires_grad_();
+  const at::Tensor exact = plain_attention(oracle, shape);
+  exact.backward(doutput.to(at::kDouble));
+  std::vector<at::Tensor> rows = qkv.split_with_sizes(segments), outputs;
+  const std::vector<at::Tensor> by_outputs = doutput.split_with_sizes(segments);
+  std::vector<AttentionResult> results;
+  AttentionHistory history;
+  for (at::Tensor& segment : rows) {
+    segment = segment.clone();
+    results.push_back(attention_forward(segment, history, shape));
+    outputs.push_back(results.back().output_TA);
+    if (results.size() < rows.size()) history.add(keys_and_values(segment, shape));
+  }
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    const at::Tensor by_later = history.begin_backward();
+    if (!by_later.defined()) history.make_gradients();
+    attention_backward(rows[i], by_outputs[i], results[i], by_later, history, shape);
+  }
+  expect_near(at::cat(outputs), exact, 16, "output");
+  expect_near(at::cat(rows), oracle.grad(), storage() == at::kBFloat16 ? 8 : 256, "gradient");
+}
+
 TEST_P(Kernels, CrossEntropyAndItsGradient) {
   constexpr double kScale = 0.25;
   for (const auto& [rows, vocabulary] : {std::pair<int64_t, int64_t>{1, 1}, {1, 9001}, {5, 37}, {70, 514}}) {

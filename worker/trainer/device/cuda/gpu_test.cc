@@ -16,6 +16,7 @@ namespace caravan::trainer {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class Gpu : public testing::Test {
  protected:
@@ -29,6 +30,7 @@ class Gpu : public testing::Test {
 
 TEST_F(Gpu, TakesTheFastestAttention) {
   EXPECT_THAT(gpu().description(), HasSubstr("attention: cuDNN"));
+  EXPECT_THAT(gpu().description(), Not(HasSubstr("plain products"))) << "of segments";
 }
 
 TEST_F(Gpu, CountsWhatTensorsAskForToTheByte) {

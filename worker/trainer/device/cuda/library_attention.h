@@ -15,9 +15,10 @@ struct AttentionKernels {
 
 // The first that makes what plain_attention.h makes of a few random numbers on this device, forward and
 // backward: cuDNN's (631 TFLOP/s on an H100), then the built-in flash kernel (329), then plain products. For
-// one sequence. Segments behind the first one always take plain products, since their keys are in several
-// pieces. CARAVAN_ATTENTION=cuDNN, flash or plain has only that one tried before plain products, to compare;
-// throws std::runtime_error for another value.
+// one sequence. Segments behind the first one, whose keys are more than their queries, take flash, with a
+// copy of all keys and values in one piece, or plain products where that makes something else of them.
+// CARAVAN_ATTENTION=cuDNN, flash or plain has only that one tried before plain products, to compare; throws
+// std::runtime_error for another value.
 AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType storage, at::Device device);
 
 }  // namespace caravan::kernels::gpu

@@ -76,7 +76,14 @@ at::Tensor scores(const Operands& of, const AttentionShape& shape) {
       .masked_fill(seen_SL.logical_not(), -std::numeric_limits<double>::infinity());
 }
 
-// Adds what is for the segments before to their sums; returns the rest.
+}  // namespace
+
+at::Tensor heads_of(const at::Tensor& rows, int64_t first, int64_t count, const AttentionShape& shape) {
+  return rows.narrow(1, first * shape.head_dim, count * shape.head_dim)
+      .view({shape.sequences, rows.size(0) / shape.sequences, count, shape.head_dim})
+      .transpose(1, 2);
+}
+
 at::Tensor hand_back(const at::Tensor& by_all_BGLK, int64_t which, AttentionHistory& history,
                      const AttentionShape& shape) {
   int64_t first = 0;
@@ -86,14 +93,6 @@ at::Tensor hand_back(const at::Tensor& by_all_BGLK, int64_t which, AttentionHist
     first += sum.size(2);
   }
   return by_all_BGLK.narrow(2, first, by_all_BGLK.size(2) - first);
-}
-
-}  // namespace
-
-at::Tensor heads_of(const at::Tensor& rows, int64_t first, int64_t count, const AttentionShape& shape) {
-  return rows.narrow(1, first * shape.head_dim, count * shape.head_dim)
-      .view({shape.sequences, rows.size(0) / shape.sequences, count, shape.head_dim})
-      .transpose(1, 2);
 }
 
 AttentionResult plain_attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,

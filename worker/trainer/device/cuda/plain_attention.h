@@ -19,6 +19,11 @@ void plain_attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, 
 void put_gradients(at::Tensor& qkv_TE, const at::Tensor& by_queries, const at::Tensor& by_keys,
                    const at::Tensor& by_values, const at::Tensor& by_later_TC, const AttentionShape& shape);
 
+// Of the gradient by the keys (which: 0) or the values (1) of all segments up to the one at work, adds what
+// is for those before to their sums, in fp32; returns the rest.
+at::Tensor hand_back(const at::Tensor& by_all_BGLK, int64_t which, AttentionHistory& history,
+                     const AttentionShape& shape);
+
 // Views of rows with these dimensions: `count` heads from `first` on.
 at::Tensor heads_of(const at::Tensor& rows, int64_t first, int64_t count, const AttentionShape& shape);
 
