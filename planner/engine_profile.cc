@@ -95,6 +95,8 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
       .gemm_efficiency = read.decimal("gemmEfficiency", message.gemm_efficiency()),
       .gemm_half_size = read.decimal("gemmHalfSize", message.gemm_half_size()),
       .attention_efficiency = read.decimal("attentionEfficiency", message.attention_efficiency()),
+      .segment_attention_efficiency =
+          read.decimal_if_given("segmentAttentionEfficiency", message.segment_attention_efficiency()),
       .layer_memory_passes = read.decimal("layerMemoryPasses", message.layer_memory_passes()),
       .layer_overhead_seconds = read.decimal("layerOverheadSeconds", message.layer_overhead_seconds()),
       .collective_latency_seconds =

@@ -45,6 +45,7 @@ struct EngineProfile {
   double gemm_efficiency = 1;  // of what the device's large products reach
   double gemm_half_size = 0;
   double attention_efficiency = 1;
+  std::optional<double> segment_attention_efficiency;  // on GPUs, behind the first one; absent: the same
   double layer_memory_passes = 0;
   double layer_overhead_seconds = 0;
   double collective_latency_seconds = 0;

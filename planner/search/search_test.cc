@@ -464,7 +464,9 @@ TEST(SearchLayouts, WhatIsComparedWithTheLeastSplittingIsSplitNoFurther) {
   PlanRequest request = request_of(gpu_job("llama3-70b", 64));
   request.training.sequence_length = 8192;
   request.training.global_batch_sequences = 512;
-  const SearchResult result = search_layouts(request, default_profile(), {});
+  EngineProfile profile = default_profile();
+  profile.segment_attention_efficiency = {};
+  const SearchResult result = search_layouts(request, profile, {});
   ASSERT_NE(result.chosen(), nullptr);
   EXPECT_EQ(layout_label(result.chosen()->layout), "TP1 PP16 DP4 SeqZBH1 k8");
   EXPECT_THAT(result.chosen()->reason, HasSubstr("the least splitting that fits"));

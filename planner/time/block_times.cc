@@ -107,9 +107,15 @@ class Stopwatch {
     if (!request_.devices.known) return row.product.flops() + row.attention.causal_flops();
     const DeviceProduct& device = *request_.devices.known;
     const double attention =
-        row.attention.causal_flops() / (device.peak_flops * profile_.attention_efficiency);
+        row.attention.causal_flops() / (device.peak_flops * efficiency_of(row.attention));
     const double passes = profile_.layer_memory_passes * static_cast<double>(row.moved);
     return product_seconds(row) + attention + passes / device.memory_bandwidth;
+  }
+
+  double efficiency_of(const Attention& attention) const {
+    const bool is_behind = request_.devices.gpu && attention.earlier > 0;
+    return is_behind ? profile_.segment_attention_efficiency.value_or(profile_.attention_efficiency)
+                     : profile_.attention_efficiency;
   }
 
   double product_seconds(const Operation& row) const {

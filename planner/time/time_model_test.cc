@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/testing/jobs.h"
+#include "planner/time/block_times.h"
 
 namespace caravan::planner {
 namespace {
@@ -53,6 +54,24 @@ TEST(TimeModel, LongStepsGrowByTheSameTimeForEveryMicroBatch) {
   };
   // 12 is timed op by op, the others are extrapolated.
   EXPECT_NEAR(seconds(13) - seconds(12), seconds(1001) - seconds(1000), 1e-6);
+}
+
+TEST(TimeModel, SegmentsBehindTheFirstOneHaveTheirOwnAttentionOnGpus) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  Layout layout = layout_of(request, 1, 4, 1);
+  layout.schedule = ScheduleKind::Seq1F1B;
+  layout.segments = {4096, 4096};
+  EngineProfile slow = default_profile(), fast = default_profile();
+  slow.segment_attention_efficiency = fast.attention_efficiency / 2;
+  fast.segment_attention_efficiency = {};
+  const auto forward = [&](const EngineProfile& profile, int segment) {
+    return block_times(request, layout, profile, segment).layer.work.forward;
+  };
+  EXPECT_EQ(forward(slow, 0), forward(fast, 0));
+  const double attention = 2.0 * 32 * 128 * 4096 * (4096 + 2 * 4096);
+  EXPECT_NEAR(forward(slow, 1) - forward(fast, 1), attention / (989e12 * fast.attention_efficiency), 1e-9);
+  request.devices.gpu = false;
+  EXPECT_EQ(forward(slow, 1), forward(fast, 1));
 }
 
 TEST(TimeModel, TheCopiesOfATiedTableSendEachOtherTheirGradients) {

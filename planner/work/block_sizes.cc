@@ -1,7 +1,6 @@
 #include "planner/work/block_sizes.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "planner/work/constants.h"
 
@@ -37,8 +36,7 @@ BlockSizes::BlockSizes(const StageShape& stage) {
   if (stage.has_later_segments()) {
     borrowed_gradients = stage.tokens_at_work() * kv_gradient;
   } else {
-    const auto first = stage.segments.begin();
-    lent_gradients = std::accumulate(first, first + stage.segment, int64_t{0}) * kv_gradient;
+    lent_gradients = stage.tokens_before() * kv_gradient;
   }
 
   chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1), stage.gpu));

@@ -1,6 +1,4 @@
 // The rows of one transformer layer: worker/trainer/model/layer.cc.
-#include <numeric>
-
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
 #include "planner/work/row_builder.h"
@@ -129,10 +127,27 @@ class LayerRows : public RowBuilder {
          .waits = {.activations = input}});
   }
 
-  // On CPUs the sums of the queries' gradients and a number for each query and head; the library of a GPU
-  // gives those of queries, keys and values.
+  // On a GPU segments behind the first one have the keys and values of all in one piece
+  // (worker/trainer/device/cuda/library_attention.cc).
+  int64_t joined_keys_and_values() const {
+    return stage_.gpu && stage_.tokens_before() > 0 ? of_all_segments(size.keys_and_values) : 0;
+  }
+
+  // Sums of the queries' gradients and a number for each query and head. The library of a GPU gives those of
+  // queries, keys and values; of a segment behind the first one for all keys, which it adds up from those of
+  // each query head.
   int64_t attention_gradients() const {
-    return stage_.gpu ? size.qkv : size.attention / size.element * size.wide + size.log_sums;
+    const int64_t sums = size.attention / size.element * size.wide + size.log_sums;
+    if (!stage_.gpu) return sums;
+    if (stage_.tokens_before() == 0) return size.qkv;
+    const bool shares_keys = stage_.model.kv_heads < stage_.model.heads;
+    const int64_t by_heads = shares_keys ? 2 * of_all_segments(size.attention) : 0;
+    return sums + size.attention + 2 * joined_keys_and_values() + by_heads;
+  }
+
+  // What has these bytes of the tokens at work, of those before them, too.
+  int64_t of_all_segments(int64_t bytes) const {
+    return bytes / stage_.tokens_at_work() * (stage_.tokens_before() + stage_.tokens_at_work());
   }
 
   void attention_forward() {
@@ -141,14 +156,14 @@ class LayerRows : public RowBuilder {
          .makes = SavedRow::AttentionOutput,
          .attention = attention(/*products=*/2),
          .moved = results,
-         .takes = {.activations = results}});
+         .takes = {.activations = results},
+         .moment = {.activations = joined_keys_and_values()}});
   }
 
   Attention attention(int64_t products) const {
-    const auto first = stage_.segments.begin();
     return {.sequences = stage_.micro_batch_size,
             .tokens = stage_.tokens_at_work(),
-            .earlier = std::accumulate(first, first + stage_.segment, int64_t{0}),
+            .earlier = stage_.tokens_before(),
             .heads = stage_.model.heads / stage_.tensor,
             .head_dim = stage_.model.head_dim,
             .products = products};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "planner/work/blocks.h"
 
@@ -107,6 +108,29 @@ TEST(StageFootprint, OnlyTheStageWithTheHeadHasLogits) {
   EXPECT_GT(stage_footprint(stage).forward.peak.logits, 0);
   stage.has_head = false;
   EXPECT_EQ(stage_footprint(stage).forward.peak.logits, 0);
+}
+
+const Operation& row_of(const Operations& rows, std::string_view name) {
+  return *std::ranges::find(rows, name, &Operation::name);
+}
+
+// Two sequences of 104 tokens up to the segment's end; two key heads for eight query heads.
+TEST(StageFootprint, AttentionOfALaterSegmentNeedsAllKeysInOnePieceOnAGpu) {
+  StageShape stage = two_layers();
+  stage.storage = ElementType::BF16;
+  stage.gpu = true;
+  stage.segments = {64, 40, 24};
+  EXPECT_EQ(row_of(layer_forward(stage), "attention").moment, MemoryUse());
+  stage.segment = 1;
+  const int64_t keys_and_values = 2 * 104 * (2 * 2 * 8) * 2;
+  const int64_t by_query_heads = 2 * 104 * (2 * 8 * 8) * 2;
+  const int64_t queries = 2 * 40 * (8 * 8);
+  EXPECT_EQ(row_of(layer_forward(stage), "attention").moment, MemoryUse{.activations = keys_and_values});
+  EXPECT_EQ(
+      row_of(layer_backward(stage), "attention.backward").moment,
+      MemoryUse{.workspace = 2 * keys_and_values + by_query_heads + queries * (2 + 4) + 2 * 40 * 8 * 4});
+  stage.gpu = false;
+  EXPECT_EQ(row_of(layer_forward(stage), "attention").moment, MemoryUse());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "planner/model/shape.h"
@@ -45,6 +46,10 @@ struct StageShape {
 
   // Of each sequence.
   int64_t tokens_at_work() const { return segments.empty() ? sequence_length : segments[segment]; }
+  // In the segments before it.
+  int64_t tokens_before() const {
+    return std::accumulate(segments.begin(), segments.begin() + segment, int64_t{0});
+  }
   bool has_later_segments() const { return segment + 1 < static_cast<int>(segments.size()); }
 };
 
