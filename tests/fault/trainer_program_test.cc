@@ -10,7 +10,7 @@
 
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
-#include "data/test_files.h"
+#include "data/testing/token_files.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
