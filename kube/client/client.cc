@@ -169,9 +169,10 @@ ApiResult<std::unique_ptr<HttpStream>> Client::open_stream(const CallContext& co
   const std::string verb = name.substr(0, name.find(' '));
   auto whole = authorized(std::move(request), accepted);
   if (!whole) return tl::unexpected(std::move(whole.error()));
-  const CallContext opening = context.until(clock_.now() + options_.call_timeout);
+  const Clock::TimePoint began = clock_.now();
+  const CallContext opening = context.until(began + options_.call_timeout);
   auto stream = transport_.open(opening, *whole);
-  tell(context, verb, stream ? (*stream)->head().status : 0);
+  tell(context, began, verb, stream ? (*stream)->head().status : 0);
   if (!stream) {
     stream.error().message = fmt::format("{}: {}", name, stream.error().message);
     return stream;
@@ -300,8 +301,9 @@ ApiResult<HttpResponse> Client::attempt(const CallContext& caller, const CallCon
   if (call.method != "GET") plain.may_be_sent = options_.may_write;
   auto request = authorized(std::move(plain), call.accept);
   if (!request) return tl::unexpected(std::move(request.error()));
+  const Clock::TimePoint began = clock_.now();
   auto response = transport_.call(bounded, *request);
-  tell(caller, call.method, response ? response->head.status : 0);
+  tell(caller, began, call.method, response ? response->head.status : 0);
   if (!response) {
     response.error().message = fmt::format("{}: {}", call.name(), response.error().message);
   } else if (!is_success(response->head.status)) {
@@ -310,9 +312,11 @@ ApiResult<HttpResponse> Client::attempt(const CallContext& caller, const CallCon
   return response;
 }
 
-// What its caller has ended says nothing of the server.
-void Client::tell(const CallContext& caller, std::string_view verb, int code) {
-  if (code == 0 && (caller.stop.stop_requested() || caller.deadline <= clock_.now())) return;
+// What its caller has soon ended says nothing of the server.
+void Client::tell(const CallContext& caller, Clock::TimePoint began, std::string_view verb, int code) {
+  const Clock::TimePoint now = clock_.now();
+  const bool has_ended = caller.stop.stop_requested() || caller.deadline <= now;
+  if (code == 0 && has_ended && now - began < kFairChance) return;
   observer_.on_request(verb, code);
 }
 

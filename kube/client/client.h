@@ -119,7 +119,7 @@ class Client {
                            const std::string& subresource, const std::string& field_manager);
   ApiResult<Json> call(const CallContext& context, const Call& call);
   ApiResult<HttpResponse> attempt(const CallContext& caller, const CallContext& bounded, const Call& call);
-  void tell(const CallContext& caller, std::string_view verb, int code);
+  void tell(const CallContext& caller, Clock::TimePoint began, std::string_view verb, int code);
   ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& context, const std::string& name,
                                                      HttpRequest request, const std::string& accepted);
   ApiResult<HttpRequest> authorized(HttpRequest request, const std::string& accepted);

@@ -15,12 +15,15 @@ namespace caravan::kube {
 // How one run of a reconciler ended.
 enum class ReconcileEnd { kDone, kRequeued, kError, kTerminalError, kException };
 
+// So long, a server had time to answer.
+inline constexpr std::chrono::seconds kFairChance{1};
+
 class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Each try of a call, but one that the caller's own deadline or stop ended without an answer; `code` is 0
-  // when the server did not answer.
+  // Each try of a call; `code` is 0 when the server did not answer. Left out is what its caller ended before
+  // kFairChance was over.
   virtual void on_request(std::string_view /*verb*/, int /*code*/) {}
   // A call is tried again after `wait`; the error names the call and tells who throttles it.
   virtual void on_retry(const ApiError& /*error*/, std::chrono::milliseconds /*wait*/) {}
