@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "cli/cluster/service/channel.h"
 #include "cli/cluster/service/documents.h"
@@ -92,17 +93,19 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
                                                  const std::function<void(const Response&)>& take) {
   OutageNote outage;
   int failures = 0;
+  bool was_renewed = false;  // and nothing has come since
   while (true) {
     const auto ended = read<Request, Response>(method, request, Clock::kNever, [&](const Response& told) {
       request.set_cursor(told.cursor());
       outage.answered();
       failures = 0;
+      was_renewed = false;
       take(told);
       return true;
     });
     if (!ended) return tl::unexpected(ended.error());
     if (ended->status.ok()) return {};
-    if (ended->is_of_old_token) continue;
+    if (ended->is_of_old_token && !std::exchange(was_renewed, true)) continue;
     const ClusterError error = explain(ended->status, asked);
     const auto wait = wait_before_retry(ended->status, ++failures);
     if (reason_of(ended->status) == faults::kLogGone && !request.cursor().empty()) {
