@@ -52,8 +52,13 @@ export async function post(path, body = {}) {
 }
 
 const pause = (milliseconds, signal) => new Promise((resolve) => {
-  setTimeout(resolve, milliseconds);
-  signal.addEventListener('abort', resolve, {once: true});
+  const end = () => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', end);
+    resolve();
+  };
+  const timer = setTimeout(end, milliseconds);
+  signal.addEventListener('abort', end);
 });
 
 const page = globalThis.document;
