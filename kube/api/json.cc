@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <utility>
 
 namespace caravan::kube {
 
@@ -73,6 +74,10 @@ const Json* find_condition(const JsonArray& conditions, std::string_view type) {
   const auto found = std::ranges::find_if(
       conditions, [&](const Json& condition) { return text_at(condition, {"type"}) == type; });
   return found == conditions.end() ? nullptr : &*found;
+}
+
+Json* find_condition(JsonArray& conditions, std::string_view type) {
+  return const_cast<Json*>(find_condition(std::as_const(conditions), type));
 }
 
 }  // namespace caravan::kube

@@ -39,5 +39,6 @@ std::map<std::string, std::string> texts_at(const Json& from, JsonPath path);
 JsonObject fields_of(const Json& from, JsonPath path, std::initializer_list<std::string_view> names);
 // Of a status's conditions; null where none is of that type.
 const Json* find_condition(const JsonArray& conditions, std::string_view type);
+Json* find_condition(JsonArray& conditions, std::string_view type);
 
 }  // namespace caravan::kube

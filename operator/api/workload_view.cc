@@ -89,7 +89,7 @@ void put_condition(const WorkloadCondition& wanted, TimePoint now, JsonArray& co
                        {"reason", wanted.reason},
                        {"message", wanted.message},
                        {"lastTransitionTime", to_text(now)}};
-  const Json* there = kube::find_condition(conditions, wanted.type);
+  Json* there = kube::find_condition(conditions, wanted.type);
   if (there == nullptr) {
     conditions.push_back(std::move(condition));
     return;
@@ -98,7 +98,7 @@ void put_condition(const WorkloadCondition& wanted, TimePoint now, JsonArray& co
     condition["lastTransitionTime"] = kube::text_at(*there, {"lastTransitionTime"});
   if (const Json* generation = kube::find(*there, {"observedGeneration"}))
     condition["observedGeneration"] = *generation;
-  conditions[static_cast<std::size_t>(there - conditions.data())] = std::move(condition);
+  *there = std::move(condition);
 }
 
 JsonObject status_patch(const WorkloadView& workload, JsonObject status) {

@@ -34,18 +34,16 @@ constexpr double kMostSeconds = 1e9;
 constexpr double kMostTokensPerSecond = 1e15;
 constexpr double kMostMfu = 1000;  // above 1 where the peak that the user gave is wrong
 
-// What an attempt or a job can end with.
-constexpr std::array kReasonsOfAnEnd{
-    reasons::kRankFailed,   reasons::kOutOfMemory,        reasons::kNonFiniteLoss,
-    reasons::kPodLost,      reasons::kPreempted,          reasons::kStalled,
-    reasons::kStepsReached, reasons::kMaxRestartsReached, reasons::kFailurePolicyMatched,
-    reasons::kDoesNotFit,   reasons::kInvalidSpec,        reasons::kDeadlineExceeded,
-    reasons::kAgentFailed,  reasons::kStoppedByUser,      reasons::kSilentCorruption};
+// What a job can end with, beside what stops an attempt.
+constexpr std::array kReasonsOfAnEnd{reasons::kStepsReached,         reasons::kMaxRestartsReached,
+                                     reasons::kFailurePolicyMatched, reasons::kDoesNotFit,
+                                     reasons::kInvalidSpec,          reasons::kDeadlineExceeded,
+                                     reasons::kAgentFailed,          reasons::kStoppedByUser};
 constexpr int kMostNodes = 100'000;
 
 std::string known_reason(const std::string& reason) {
-  const auto known = std::find(kReasonsOfAnEnd.begin(), kReasonsOfAnEnd.end(), reason);
-  return known == kReasonsOfAnEnd.end() ? reasons::kRankFailed : *known;
+  const auto has = [&](const auto& known) { return std::ranges::find(known, reason) != std::end(known); };
+  return has(reasons::kOfStops) || has(kReasonsOfAnEnd) ? reason : reasons::kRankFailed;
 }
 
 // Of the job; one that it does not have has no pod either.
