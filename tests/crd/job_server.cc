@@ -76,11 +76,12 @@ bool JobServer::install() {
 // Programs run at once: those that find none apply the same text, and the one that loses the race to create
 // it tries again.
 bool JobServer::apply_definition() {
-  const HttpRequest request{.method = "PATCH",
-                            .target = object_path({.resource = kDefinitions}, kDefinition) +
-                                      query_string({{"fieldManager", "test"}, {"force", "true"}}),
-                            .headers = {{"Content-Type", kApplyType}},
-                            .body = contents_of(std::string("deploy/helm/caravan/files/crds/") + kDefinition + ".yaml")};
+  const HttpRequest request{
+      .method = "PATCH",
+      .target = object_path({.resource = kDefinitions}, kDefinition) +
+                query_string({{"fieldManager", "test"}, {"force", "true"}}),
+      .headers = {{"Content-Type", kApplyType}},
+      .body = contents_of(std::string("deploy/helm/caravan/files/crds/") + kDefinition + ".yaml")};
   Answer applied = call(request);
   while (applied.status == kConflict) applied = call(request);
   if (!applied.is_success()) ADD_FAILURE() << applied.message();

@@ -1,5 +1,5 @@
-// A real API server, named by KUBECONFIG, that knows the resource of deploy/helm/caravan/files/crds/. Each one has a namespace
-// of its own.
+// A real API server, named by KUBECONFIG, that knows the resource of deploy/helm/caravan/files/crds/. Each
+// one has a namespace of its own.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Writes the CustomResourceDefinition of a job, deploy/helm/caravan/files/crds/*.yaml, from the schema: job.proto.
+// Writes the CustomResourceDefinition of a job, deploy/helm/caravan/files/crds/*.yaml, from the schema:
+// job.proto.
 //
 // usage: crd DESCRIPTOR_SET, as `protoc --include_source_info --include_imports --descriptor_set_out` makes
 // it.

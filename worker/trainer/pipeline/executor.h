@@ -3,8 +3,8 @@
 //
 // Memory besides what the work keeps: a boundary tensor for each send under way, for what one group of layers
 // handed over to the next one on this stage, and for what the next op receives, from when it is asked for
-// (planner/schedule/transfers.h). All sends are done when the last action is. Throws what the communicator and
-// the work throw; an error of a transfer says which op it was for.
+// (planner/schedule/transfers.h). All sends are done when the last action is. Throws what the communicator
+// and the work throw; an error of a transfer says which op it was for.
 #pragma once
 
 #include <deque>
