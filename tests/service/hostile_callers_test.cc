@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "common/testing/await.h"
 #include "common/testing/shell.h"
 #include "http/testing/client.h"
 #include "http/testing/tls_client.h"
@@ -293,11 +294,17 @@ TEST_F(HostileCallersTest, AReaderWhoDoesNotReadIsDroppedAndOthersAreToldEveryth
   const Person neighbour = person(neighbour_);
   WatchJobsRequest request;
   request.set_parent(parent());
-  const auto idle_call = idle.call();
+  // As long as all changes take, on a busy machine too.
+  const auto call_of = [](const Person& one) {
+    auto call = one.call();
+    call->set_deadline(std::chrono::system_clock::now() + 10 * test::kPatience);
+    return call;
+  };
+  const auto idle_call = call_of(idle);
   const auto idle_watch = idle.stub->WatchJobs(idle_call.get(), request);
   const auto idle_end = read_what_is_there(*idle_watch);
   ASSERT_FALSE(idle_end) << idle_end->error_message();
-  const auto neighbours_call = neighbour.call();
+  const auto neighbours_call = call_of(neighbour);
   const auto neighbours_watch = neighbour.stub->WatchJobs(neighbours_call.get(), request);
   const auto neighbours_end = read_what_is_there(*neighbours_watch);
   ASSERT_FALSE(neighbours_end) << neighbours_end->error_message();
