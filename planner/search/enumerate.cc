@@ -122,14 +122,26 @@ std::vector<CutSchedule> schedules_of(const PlanRequest& request, const EnginePr
   return schedules;
 }
 
-void set_schedule(Layout& layout, const PlanRequest& request, const CutSchedule& schedule) {
+// In operations of products that take as long. On GPUs most of attention is that of later segments, by a
+// kernel of its own; the first one, whose attention is cheaper, comes out somewhat short.
+TokenCost token_cost_of(const PlanRequest& request, const EngineProfile& profile) {
+  TokenCost cost = token_cost(request.shape);
+  if (!request.devices.gpu || !request.devices.known) return cost;
+  const DeviceProduct& device = *request.devices.known;
+  const double attention = profile.segment_attention_efficiency.value_or(profile.attention_efficiency);
+  cost.before *= device.matrix_flops * profile.gemm_efficiency / (device.peak_flops * attention);
+  return cost;
+}
+
+void set_schedule(Layout& layout, const PlanRequest& request, const EngineProfile& profile,
+                  const CutSchedule& schedule) {
   layout.schedule = schedule.kind;
   layout.virtual_stages = schedule.chunks;
   layout.segments.clear();
   if (schedule.segments == 1) return;
   const int multiple = layout.sequence_parallel ? layout.mesh.tensor : 1;
   layout.segments = balanced_segments(request.training.sequence_length, schedule.segments, multiple,
-                                      token_cost(request.shape));
+                                      token_cost_of(request, profile));
 }
 
 // layout: all but its split.
@@ -177,7 +189,7 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
     for (const CutSchedule& schedule : schedules_of(request, profile, layout)) {
       for (const bool sequence_parallel : sequence_parallel_choices(request, tensor)) {
         layout.sequence_parallel = sequence_parallel;
-        set_schedule(layout, request, schedule);
+        set_schedule(layout, request, profile, schedule);
         append_memory_choices(request, profile, layout, layouts);
       }
     }
@@ -194,7 +206,7 @@ std::vector<Layout> with_other_schedules(const PlanRequest& request, const Engin
   const auto consider = [&](const CutSchedule& schedule) {
     if (request.fixed.virtual_stages && schedule.chunks != 1) return;
     Layout other = layout;
-    set_schedule(other, request, schedule);
+    set_schedule(other, request, profile, schedule);
     other.layers_per_stage = layers_of(request, profile, other);
     if (!find_illegality(request, other, profile)) others.push_back(std::move(other));
   };

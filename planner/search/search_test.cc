@@ -473,6 +473,25 @@ TEST(SearchLayouts, WhatIsComparedWithTheLeastSplittingIsSplitNoFurther) {
   EXPECT_THAT(result.chosen()->reason, Not(HasSubstr("PP64")));
 }
 
+// So that segments take the same time.
+TEST(SearchLayouts, LaterSegmentsAreTheShorterTheLongerTheirAttentionTakesOnGpus) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  request.training.sequence_length = 32768;
+  const auto last_segment = [&](double efficiency) {
+    EngineProfile profile = default_profile();
+    profile.segment_attention_efficiency = efficiency;
+    const std::vector<Layout> layouts = with_other_schedules(
+        request, profile,
+        {.mesh = {.tensor = 1, .data = 16, .pipeline = 4}, .layers_per_stage = {8, 8, 8, 8}});
+    const auto cut =
+        std::ranges::find_if(layouts, [](const Layout& one) { return one.segments.size() == 4; });
+    return cut == layouts.end() ? 0 : cut->segments.back();
+  };
+  EXPECT_GT(last_segment(0.1), 0);
+  EXPECT_LT(last_segment(0.1), last_segment(0.3));
+  EXPECT_LT(last_segment(0.3), last_segment(0.9));
+}
+
 // Against a search that tries every number.
 TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
   struct Case {
