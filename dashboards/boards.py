@@ -14,6 +14,7 @@ import sys
 FOLDER = pathlib.Path(__file__).resolve().parent
 CHART_FILES = FOLDER.parent / "deploy/helm/caravan/files"  # Helm reads nothing outside of a chart
 RULES = CHART_FILES / "rules/caravan.rules.yaml"
+OPERATOR_RULES = CHART_FILES / "rules/caravan.operator.rules.yaml"
 sys.path.append(str(FOLDER / "source"))
 import fleet_board  # noqa: E402
 import job_board  # noqa: E402

@@ -10,11 +10,12 @@ import boards
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parent
+RULES = (boards.RULES, boards.OPERATOR_RULES)
 RULES_TEST = FOLDER / "caravan.rules_test.yaml"
 REFERENCES = [REPOSITORY / f"docs/reference/{name}.md" for name in ("metrics", "operator-metrics", "service-metrics")]
 ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMemoryNearLimit", "CaravanCheckpointStale",
-          "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanOperatorDown", "CaravanServiceFails",
-          "CaravanServiceSlow", "CaravanServiceWithoutApi")
+          "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanServiceFails", "CaravanServiceSlow",
+          "CaravanServiceWithoutApi", "CaravanOperatorDown")
 PANELS = {"timeseries", "stat", "gauge", "bargauge", "table", "text"}
 # Metrics of the reference that no board and no rule reads, each with the reason.
 UNUSED = {"caravan_service_jobs": "how much a replica holds, which is no sign of trouble"}
@@ -45,9 +46,13 @@ def queries():
         yield from (one["definition"] for one in board["templating"]["list"] if "definition" in one)
 
 
+def text_of_rules():
+    return "".join(path.read_text() for path in RULES)
+
+
 def expressions_of_rules():
     """Whatever stands behind `expr:`, up to the next key."""
-    return re.findall(r"^ +expr: (.*?)(?=^ +(?:- )?\w+:|\Z)", boards.RULES.read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^ +expr: (.*?)(?=^ +(?:- )?\w+:|\Z)", text_of_rules(), re.MULTILINE | re.DOTALL)
 
 
 class Boards(unittest.TestCase):
@@ -107,7 +112,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(set(re.findall(r'"(caravan_service_\w+)"', source)), set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)))
 
     def test_that_boards_read_of_recording_rules_are_recorded(self):
-        recorded = set(re.findall(r"- record: (\S+)", boards.RULES.read_text()))
+        recorded = set(re.findall(r"- record: (\S+)", text_of_rules()))
         for expression in [*queries(), *expressions_of_rules()]:
             self.assertLessEqual(set(re.findall(r"\bnamespace_job:[\w:]+", expression)), recorded, expression)
 
@@ -118,13 +123,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_have_no_mistake_that_promtool_finds(self):
-        self.promtool("check", "rules", boards.RULES)
+        self.promtool("check", "rules", *RULES)
 
     def test_fire_when_they_should_and_stay_quiet_otherwise(self):
         self.promtool("test", "rules", RULES_TEST)
 
     def test_are_these_alerts_each_tested_both_ways_and_each_with_a_runbook(self):
-        text, tests = boards.RULES.read_text(), RULES_TEST.read_text()
+        text, tests = text_of_rules(), RULES_TEST.read_text()
         self.assertEqual(tuple(re.findall(r"- alert: (\S+)", text)), ALERTS)
         self.assertEqual(tuple(re.findall(r"runbook_url: docs/runbooks/(\S+)\.md", text)), ALERTS)
         for alert in ALERTS:

@@ -27,17 +27,15 @@ def free_port():
 def configuration(scrape_seconds, targets):
     """`targets`: the file that says what is scraped, see LocalPrometheus.scrape. Read again whenever it changes."""
     return {"global": {"scrape_interval": f"{scrape_seconds}s", "evaluation_interval": f"{scrape_seconds}s"},
-            "rule_files": [str(targets.parent / "rules.yaml")],
+            "rule_files": [str(targets.parent / "*.rules.yaml")],
             "scrape_configs": [{"job_name": "caravan", "honor_labels": True,
                                 "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "5s"}]}]}
 
 
-def rules_text(has_operator):
-    """Our rules, but that each group is evaluated as often as things are scraped, and that nobody misses an operator where none is."""
-    text = re.sub(r"^  interval: .*\n", "", boards.RULES.read_text(), flags=re.MULTILINE)
-    if has_operator:
-        return text
-    return re.sub(r"^  - alert: CaravanOperatorDown\n(?:    .*\n)+", "", text, flags=re.MULTILINE)
+def write_rules(folder, has_operator):
+    """Ours, but that each group is evaluated as often as things are scraped, and that nobody misses an operator where none is."""
+    for path in (boards.RULES, boards.OPERATOR_RULES) if has_operator else (boards.RULES,):
+        (folder / path.name).write_text(re.sub(r"^  interval: .*\n", "", path.read_text(), flags=re.MULTILINE))
 
 
 class LocalPrometheus:
@@ -53,7 +51,7 @@ class LocalPrometheus:
         folder = pathlib.Path(self.folder.name)
         self.targets = folder / "targets.json"
         self.scrape([])
-        (folder / "rules.yaml").write_text(rules_text(self.has_operator))
+        write_rules(folder, self.has_operator)
         (folder / "prometheus.yml").write_text(json.dumps(configuration(self.scrape_seconds, self.targets)))
         with open(folder / "log", "w") as log:
             self.process = subprocess.Popen(

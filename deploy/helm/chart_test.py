@@ -279,8 +279,10 @@ class Monitoring(unittest.TestCase):
         groups = [group for file in sorted((CHART / "files/rules").glob("*.rules.yaml"))
                   for group in yaml.safe_load(file.read_text())["groups"]]
         [rule] = of_kind("PrometheusRule", made(*MONITORING))
-        for each in (each for group in groups for each in group["rules"] if each.get("alert") == "CaravanOperatorDown"):
-            each["expr"] = 'absent(leader_election_master_status{namespace="caravan-system", name="llamatrainingjob"} == 1)'
+        [down] = [each for group in groups for each in group["rules"] if each.get("alert") == "CaravanOperatorDown"]
+        down["expr"] = 'absent(leader_election_master_status{namespace="caravan-system", name="llamatrainingjob"} == 1)'
+        down["labels"]["namespace"] = "caravan-system"
+        down["annotations"]["summary"] += " in caravan-system"
         self.assertEqual(groups, rule["spec"]["groups"])
         alerts = [each["alert"] for group in groups for each in group["rules"] if "alert" in each]
         [without] = of_kind("PrometheusRule", made(*MONITORING, "--set", f"monitoring.rules.without={{{alerts[0]}}}"))
@@ -295,6 +297,8 @@ class Monitoring(unittest.TestCase):
         team = ("--set", "scope=Namespace,crds.enabled=false,clusterObjects.shared=false")
         shared = ("--set", "operator.enabled=false")
         self.assertEqual(["CaravanOperatorDown"], alerts(*team))
+        nothing = (*team, "--set", "monitoring.rules.without={CaravanOperatorDown}")
+        self.assertEqual([], of_kind("PrometheusRule", made(*MONITORING, *nothing)), "of no rules")
         self.assertNotIn("CaravanOperatorDown", alerts(*shared))
         self.assertIn("CaravanRestartLoop", alerts(*shared))
         self.assertEqual([], of_kind("ConfigMap", made(*MONITORING, *team)))
