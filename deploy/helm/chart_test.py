@@ -364,6 +364,7 @@ class Values(unittest.TestCase):
             ("workers.hostNetwork.nodeAddresses={all}", "nodeAddresses"),
             ("monitoring.dashboards.enabled=true", "dashboards"),
             ("monitoring.interval=often", "interval"),
+            ("admissionPolicies.apiAudiences={a'b}", "apiAudiences"),
             ("monitoring.rules.runbooks=pages", "runbooks"),
             ("priorityClasses[0].name=high", "value"),
             ("images.pullPolicy=Sometimes", "pullPolicy"),

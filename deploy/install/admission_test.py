@@ -313,6 +313,11 @@ class OperatorAdmission(OnAServer):
             pod["spec"]["containers"][0] |= more
             self.is_refused(self.try_out("pods", pod), why)
 
+    def test_its_pods_have_the_capabilities_that_a_service_mesh_adds(self):
+        pod = self.child("pod_0")
+        pod["spec"]["containers"][0]["securityContext"] = {"capabilities": {"add": ["NET_ADMIN", "NET_RAW"]}}
+        self.passes(self.try_out("pods", pod))
+
     def test_its_pods_have_no_token_for_the_api_server(self):
         pod = self.child("pod_0")
         pod["spec"]["automountServiceAccountToken"] = True
@@ -331,8 +336,9 @@ class OperatorAdmission(OnAServer):
         pod = self.child("pod_0")
         pod["spec"] = {"containers": [{"name": "a", "image": "a"}], "hostNetwork": True, "automountServiceAccountToken": False}
         wait_until("the label is known", lambda: self.try_out("pods", pod).status == 201)
-        pod["spec"]["hostPID"] = True
-        self.is_refused(self.try_out("pods", pod), "no pod that is privileged or has the namespaces or the folders")
+        for change in ({"hostPID": True}, {"securityContext": {"windowsOptions": {"hostProcess": True}}}):
+            more = pod | {"spec": pod["spec"] | change}
+            self.is_refused(self.try_out("pods", more), "no pod that is privileged or has the namespaces or the folders")
 
     def test_its_secrets_bring_nobodys_token(self):
         secret = self.secret("kubernetes.io/service-account-token")
