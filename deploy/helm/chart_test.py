@@ -352,6 +352,13 @@ class Drains(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
+    def test_those_that_a_chart_before_did_not_have_need_not_be_there(self):
+        """As after `helm upgrade --reuse-values`."""
+        absent = ("monitoring.enabled", "service.limits", "service.externalTrafficPolicy", "admissionPolicies.apiAudiences")
+        options = (*SERVICE, *MONITORING, "--set", "service.type=LoadBalancer")
+        self.assertEqual(made(*options, "--set", "images.workerCuda="),
+                         made(*options, "--set", ",".join(f"{value}=null" for value in (*absent, "images.workerCuda"))))
+
     def test_what_cannot_be_is_refused_with_its_name(self):
         for value, named in (
             ("scope=Everywhere", "scope"),

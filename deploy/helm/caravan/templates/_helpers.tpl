@@ -86,7 +86,7 @@
 {{- end }}
 {{- end }}
 {{- range $limit, $flag := dict "requestsPerSecond" "requests-per-second" "burst" "burst" "streams" "streams" }}
-{{- with index $.Values.service.limits $limit }}
+{{- with index ($.Values.service.limits | default dict) $limit }}
 {{- $arguments = append $arguments (printf "--%s=%d" $flag (int .)) }}
 {{- end }}
 {{- end }}
@@ -179,9 +179,15 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{/* "true" unless somebody says no. What is absent of the values, here and elsewhere, was kept (--reuse-values) from a release
+     of a chart that did not have it yet, and is as values.yaml says; but without images.workerCuda all jobs keep their one image. */}}
+{{- define "caravan.wantsMonitoring" -}}
+{{- if dig "enabled" true .Values.monitoring }}true{{ end }}
+{{- end }}
+
 {{/* "true" where the cluster has the Prometheus operator's API, and the release may use it. */}}
 {{- define "caravan.hasMonitoring" -}}
-{{- if and .Values.monitoring.enabled (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
+{{- if and (include "caravan.wantsMonitoring" .) (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
 {{- end }}
 
 {{/* Refuses, with what to set, what the API server would refuse without saying so. */}}
