@@ -6,6 +6,7 @@
 #include "operator/api/device_labels.h"
 #include "operator/api/names.h"
 #include "operator/view/node_view.h"
+#include "operator/view/object_fields.h"
 
 namespace caravan::controller {
 namespace {
@@ -48,6 +49,16 @@ std::string named_queue(const kube::Json& job) {
 bool has_a_place(const std::string& state) {
   const auto places = {conditions::kRunning, conditions::kRestarting, conditions::kStalled, kStarting};
   return std::find(places.begin(), places.end(), state) != places.end();
+}
+
+// As people see it, but a job whose queue took its devices back waits for them again.
+std::string counted_state(const kube::Json& job) {
+  const std::string state = kube::text_at(job, {"status", "state"});
+  if (state.empty()) return "Pending";
+  const kube::Json* suspended = condition_of(job, conditions::kSuspended);
+  const bool waits = state == conditions::kSuspended && suspended != nullptr &&
+                     kube::text_at(*suspended, {"reason"}) == reasons::kByQueue;
+  return waits ? "Queued" : state;
 }
 
 class JobSeries {
@@ -120,8 +131,7 @@ std::vector<MetricFamily> job_series(const kube::Store& jobs,
   JobSeries series;
   for (const kube::ObjectPtr& cached : jobs.all()) {
     const kube::Json job = cached->parse();
-    const std::string state = kube::text_at(job, {"status", "state"});
-    ++by_state[state.empty() ? "Pending" : state];
+    ++by_state[counted_state(job)];
     if (ended_long_ago(job, now)) continue;
     const auto account = accounts.find(kube::uid_of(job));
     series.add(job, account == accounts.end() ? nullptr : &account->second);

@@ -96,6 +96,22 @@ TEST(JobSeries, DevicesAreHeldByJobsThatHaveAPlace) {
   }
 }
 
+TEST(JobSeries, AJobWhoseQuotaWasTakenBackWaitsAndOneThatSomebodySuspendedDoesNot) {
+  kube::Store jobs;
+  kube::JsonArray all;
+  for (const std::string reason : {"ByQueue", "ByQueue", "ByUser"}) {
+    all.push_back(job_with_status("job-" + std::to_string(all.size()), std::to_string(all.size()),
+                                  R"({"state": "Suspended", "conditions": [{"type": "Suspended", )"
+                                  R"("status": "True", "reason": ")" +
+                                      reason + R"("}]})"));
+  }
+  jobs.replace(all, "7");
+  std::map<std::string, double> counted;
+  for (const auto& metric : job_series(jobs, {}, kStart).at(0).metric)
+    counted[metric.label.at(0).value] = metric.gauge.value;
+  EXPECT_EQ(counted, (std::map<std::string, double>{{"Queued", 2}, {"Suspended", 1}}));
+}
+
 TEST(NodeSeries, AddUpWhatNodesOfferThatMayGetPods) {
   const auto node = [](const std::string& name, const std::string& ready, const std::string& spec,
                        const std::string& allocatable) {
