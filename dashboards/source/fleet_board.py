@@ -6,10 +6,11 @@ from panels import (COLORS_OF_STATES, COLORS_OF_TIME, GREEN, RED, YELLOW, bargau
 HERE = 'namespace=~"$namespace"'
 TO_JOB = {"title": "Open the job", "targetBlank": False,
           "url": "/d/caravan-job?var-namespace=${__data.fields.namespace}&var-job=${__data.fields.job}&${__url_time_range}"}
+# Time is told with a step, which may take minutes: rates of it are over a quarter of an hour.
 # For a moment two operators may show the same job: one that leads no more, and its successor.
 HELD = f"max by (namespace, job, kind) (caravan_job_devices{{{HERE}}})"
 PRODUCTIVE = (f"{HELD} * on (namespace, job) group_left () "
-              f'clamp_max(sum by (namespace, job) (rate(caravan_job_time_seconds_total{{{HERE},category="productive"}}[5m])), 1)')
+              f'clamp_max(sum by (namespace, job) (rate(caravan_job_time_seconds_total{{{HERE},category="productive"}}[15m])), 1)')
 OFFERED = "sum(max by (resource) (caravan_node_devices))"
 GOODPUT = f"max by (namespace, job) (namespace_job:caravan_goodput:ratio_rate1h{{{HERE}}})"
 AGAINST_PREDICTION = (f"namespace_job:caravan_mfu:ratio_rate5m{{{HERE}}} / on (namespace, job) "
@@ -29,7 +30,7 @@ def headline():
         (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, or a queue holds them back, and no pods run.", "none",
                  f"{jobs_in('Pending|Queued')} or vector(0)", thresholds(GREEN, (1, YELLOW)))),
         (3, stat("Devices held", "Devices of jobs that have a place: GPUs, and ranks on processors.", "none", f"sum({HELD}) or vector(0)")),
-        (3, stat("Devices at work", "Of those held, the ones that made new steps in the last 5 minutes, in the mean. The rest started, restored, "
+        (3, stat("Devices at work", "Of those held, the ones that made new steps in the last 15 minutes, in the mean. The rest started, restored, "
                  "stalled or repeated steps.", "none", f"sum({PRODUCTIVE}) or vector(0)", decimals=1)),
         (3, stat("GPUs free", "GPUs that ready nodes offer, less those that jobs of ours hold. Other workloads' are not taken off.", "none",
                  f'clamp_min({OFFERED} - (sum(max by (namespace, job) (caravan_job_devices{{kind="GPU"}})) or vector(0)), 0)',
@@ -49,9 +50,9 @@ def over_time():
         (8, timeseries("Devices", "Held by jobs, at work on new steps, and GPUs that the nodes offer.", "none",
                        query(f"sum({HELD})", "held"), query(f"sum({PRODUCTIVE})", "at work"), query(OFFERED, "GPUs offered"),
                        dashed=["GPUs offered"])),
-        (8, timeseries("Where the jobs' time goes", "How many jobs do what, in the mean. Only productive time makes new steps; queue is "
+        (8, timeseries("Where the jobs' time goes", "How many jobs do what, in the mean of 15 minutes, since time is told with a step. Only productive time makes new steps; queue is "
                        "waiting for devices, rework repeats what a restart had lost.", "none",
-                       query(f"sum by (category) (rate(caravan_job_time_seconds_total{{{HERE}}}[$__rate_interval]))", "{{category}}"),
+                       query(f"sum by (category) (rate(caravan_job_time_seconds_total{{{HERE}}}[15m]))", "{{category}}"),
                        stacked=True, colors=COLORS_OF_TIME))]
 
 

@@ -122,9 +122,9 @@ def ranks():
                     column("against its stage", "none", 2, width=140, limits=thresholds(GREEN, (1.1, YELLOW), (1.2, RED))),
                     column("memory peak", "bytes", width=120), column("out of memory", "none", limits=thresholds(GREEN, (1, RED)))],
                    order="own work")),
-        (12, timeseries("Where the job's time goes", "As the operator counts it: every moment has one kind. Productive is goodput; rework is "
+        (12, timeseries("Where the job's time goes", "As the operator counts it, in the mean of 15 minutes, since it is told with a step: every moment has one kind. Productive is goodput; rework is "
                         "steps that an earlier attempt had made; a checkpoint stall is training that waits for one.", "percentunit",
-                        query(f"sum by (category) (rate(caravan_job_time_seconds_total{{{JOB}}}[$__rate_interval]))", "{{category}}"),
+                        query(f"sum by (category) (rate(caravan_job_time_seconds_total{{{JOB}}}[15m]))", "{{category}}"),
                         stacked=True, maximum=1, colors=COLORS_OF_TIME, no_value=NO_OPERATOR))]
 
 

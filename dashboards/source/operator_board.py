@@ -9,12 +9,16 @@ RATE = "[$__rate_interval]"
 OURS = f"and on (instance) leader_election_master_status{{{QUEUE}}}"
 
 
+def braced(labels):
+    return f"{{{labels}}}" if labels else ""
+
+
 def rate(counter, labels="", window=RATE):
-    return f"rate({counter}{{{labels}}}{window}) {OURS}"
+    return f"rate({counter}{braced(labels)}{window}) {OURS}"
 
 
 def quantile(part, metric, labels=""):
-    return f"histogram_quantile({part}, sum by (le) (rate({metric}_bucket{{{labels}}}{RATE})))"
+    return f"histogram_quantile({part}, sum by (le) (rate({metric}_bucket{braced(labels)}{RATE})))"
 
 
 def quantiles(metric, labels=""):
@@ -22,7 +26,8 @@ def quantiles(metric, labels=""):
 
 
 def headline():
-    calls, errors = (f"sum({rate('rest_client_requests_total', labels, '[5m]')})" for labels in ("", 'code=~"0|4..|5.."'))
+    calls = f"sum({rate('rest_client_requests_total', window='[5m]')})"
+    errors = "sum(" + rate("rest_client_requests_total", 'code=~"0|4..|5.."', "[5m]") + ")"
     return 4, [
         (3, stat("Leaders", "Replicas that lead: one. 0 for five minutes is the alert CaravanOperatorDown.", "none",
                  f"sum(leader_election_master_status{{{QUEUE}}})", thresholds(RED, (1, GREEN), (2, YELLOW)))),
