@@ -15,7 +15,8 @@
 namespace caravan::trainer {
 namespace {
 
-constexpr std::string_view kRefusalOfHost = "allocate memory";  // of LibTorch's allocator for processors
+// Of LibTorch for processors. Its "allocate memory" is also what NCCL cannot that may lock too little.
+constexpr std::string_view kAllocatorOfHost = "DefaultCPUAllocator";
 // Of CUDA, in LibTorch's words, ours and NCCL's; of cuBLAS, and of cuDNN before 9 and since.
 constexpr std::array<std::string_view, 3> kRefusalsOfDevice{"out of memory", "ALLOC_FAILED",
                                                             "ALLOCATION_FAILED"};
@@ -58,7 +59,7 @@ bool is_out_of_memory(const std::exception& error) {
 bool is_out_of_host_memory(const std::exception& error) {
   if (const auto* refused = dynamic_cast<const std::system_error*>(&error))
     return refused->code() == std::errc::not_enough_memory;
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr || has(words_of(error), kRefusalOfHost);
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr || has(words_of(error), kAllocatorOfHost);
 }
 
 std::string words_of(const std::exception& error) {

@@ -61,6 +61,8 @@ TEST(LibTorch, AndLibrariesOfDevicesTellOfMissingMemoryInTheirText) {
        {"CUDA error: an illegal memory access was encountered",
         "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
         "NCCL error in: NCCLUtils.cpp:77, remote process exited or there was a network error",
+        "NCCL error in: NCCLUtils.cpp:77, unhandled system error\nLast error:\nCall to ibv_reg_mr failed "
+        "with error Cannot allocate memory",
         "NCCL error in: NCCLUtils.cpp:77, unhandled cuda error\nLast error:\nFailed to CUDA malloc async "
         "4096 "
         "bytes: Cuda failure 700 'an illegal memory access was encountered'"}) {

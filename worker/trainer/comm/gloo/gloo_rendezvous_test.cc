@@ -54,6 +54,10 @@ TEST(ErrorsOfC10d, LeaveMissingMemoryWhatItIs) {
     EXPECT_NE(words_of(error).find("'out of memory'"), std::string::npos) << error.what();
   }
   EXPECT_THROW(refuse("NCCL error in: NCCLUtils.cpp:77, remote process exited"), CommunicationError);
+  EXPECT_THROW(refuse("NCCL error in: NCCLUtils.cpp:77, unhandled system error\nLast error:\nCall to "
+                      "ibv_reg_mr failed with error Cannot allocate memory"),
+               CommunicationError)
+      << "locked for RDMA";
   EXPECT_THROW(guarded("all-reduce", [] { throw std::bad_alloc(); }), std::bad_alloc) << "of the host";
 }
 
