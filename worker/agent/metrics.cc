@@ -68,7 +68,7 @@ struct Metrics::Series {
   void announce(int rank);
   void observe_step(int rank, const StepReport& step);
   void observe_memory(const Labels& labels, const StepReport& step);
-  void observe_interlude(const v1alpha1::RankUpdate& update);
+  void observe_interlude(const v1alpha1::RankInterlude& interlude);
   void set_checkpoint_interval(double step_seconds);
   void observe_checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void observe_collectives(const StepReport& step);
@@ -82,7 +82,6 @@ struct Metrics::Series {
   int first_rank = 0;  // of this node
   bool has_checkpoints;
   v1alpha1::Checkpoint checkpoint;
-  std::pair<int, int> interlude;  // the last one: its attempt, and the step that it delays
   Labels common;
 };
 
@@ -133,10 +132,9 @@ void Metrics::Series::observe_step(int rank, const StepReport& step) {
   if (rank == loss_rank) observe_loss(labels, step);
 }
 
-// It is announced again while it goes on.
-void Metrics::Series::observe_interlude(const v1alpha1::RankUpdate& update) {
-  const std::pair begun(update.attempt(), update.report().interlude().delayed_step());
-  if (std::exchange(interlude, begun) != begun) gauge(metric::kInterlude).Add({}).Set(unix_seconds());
+// Its beginning.
+void Metrics::Series::observe_interlude(const v1alpha1::RankInterlude& interlude) {
+  if (!interlude.goes_on()) gauge(metric::kInterlude).Add({}).Set(unix_seconds());
 }
 
 // As the job says it; of everySteps, by the duration of the last step; else the most that the trainer
@@ -196,7 +194,7 @@ Metrics::~Metrics() = default;
 void Metrics::observe(const v1alpha1::RankUpdate& update) {
   if (update.report().has_step()) series_->observe_step(update.rank(), update.report().step());
   if (update.report().has_checkpoint()) series_->observe_checkpoint(update.report().checkpoint());
-  if (update.report().has_interlude()) series_->observe_interlude(update);
+  if (update.report().has_interlude()) series_->observe_interlude(update.report().interlude());
 }
 
 void Metrics::observe(const v1alpha1::RankExit& exit) {

@@ -64,8 +64,8 @@ bool CheckpointLoader::everywhere(const Status& own) {
 
 // What the ranks read before that step.
 JointWork CheckpointLoader::reading_before(int step) {
-  const auto announce = [this, step] {
-    if (is_first(rank_)) reporter_.interlude(step);
+  const auto announce = [this, step](bool again) {
+    if (is_first(rank_)) reporter_.interlude(step, /*goes_on=*/again);
   };
   return {*rank_.mesh.world, announce, between_};
 }

@@ -102,6 +102,7 @@ TEST_F(Loader, SaysThatItStillReads) {
   std::string told(1 << 16, '\0');
   ASSERT_GT(read(pipe.read_end.get(), told.data(), told.size()), 0);
   EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11}})"));
+  EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11,"goesOn":true}})"));
 }
 
 // Of an attempt that still lives, until the record says that it has lost the folder.

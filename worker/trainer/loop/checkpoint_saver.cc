@@ -183,7 +183,8 @@ void CheckpointSaver::announce_again(int64_t done, bool has_end) {
   if (Clock::now() - announced_ < kBetweenInterludes) return;
   if (done == announced_done_ && !has_end) return;
   announced_done_ = done;
-  announce(delayed_step_);
+  announced_ = Clock::now();
+  if (is_first(rank_)) reporter_.interlude(delayed_step_, /*goes_on=*/true);
 }
 
 const char* CheckpointSaver::work_of(Stage stage) {

@@ -7,7 +7,8 @@
 
 namespace caravan::trainer {
 
-JointWork::JointWork(Communicator& world, std::function<void()> announce, std::chrono::nanoseconds between)
+JointWork::JointWork(Communicator& world, std::function<void(bool)> announce,
+                     std::chrono::nanoseconds between)
     : world_(world), announce_(std::move(announce)), between_(between) {}
 
 void JointWork::goes_on() {
@@ -27,7 +28,7 @@ JointWork::Met JointWork::meet(bool works, int own) {
     met.all_have_ended = met.all_have_ended && still_works == 0;
     met.largest = std::max(met.largest, static_cast<int>(value));
   }
-  if (!met.all_have_ended) announce_();
+  if (!met.all_have_ended) announce_(std::exchange(is_announced_, true));
   met_ = Clock::now();
   return met;
 }

@@ -17,8 +17,8 @@ inline constexpr std::chrono::seconds kBetweenMeetings{5};
 
 class JointWork {
  public:
-  // announce: called on every rank when all have met and some still work. The world outlives it.
-  JointWork(Communicator& world, std::function<void()> announce,
+  // announce(again): called on every rank when all have met and some still work. The world outlives it.
+  JointWork(Communicator& world, std::function<void(bool)> announce,
             std::chrono::nanoseconds between = kBetweenMeetings);
 
   // Between two pieces of this rank's part.
@@ -36,7 +36,8 @@ class JointWork {
   Met meet(bool works, int own);
 
   Communicator& world_;
-  const std::function<void()> announce_;
+  const std::function<void(bool)> announce_;
+  bool is_announced_ = false;
   const std::chrono::nanoseconds between_;
   Clock::time_point met_ = Clock::now();
 };

@@ -161,9 +161,10 @@ void Reporter::checkpoint(const CheckpointRecord& record) const {
   write_line(to_json(report));
 }
 
-void Reporter::interlude(int delayed_step) const {
+void Reporter::interlude(int delayed_step, bool goes_on) const {
   RankReport report;
   report.mutable_interlude()->set_delayed_step(delayed_step);
+  report.mutable_interlude()->set_goes_on(goes_on);
   write_line(to_json(report));
 }
 

@@ -108,7 +108,7 @@ class Reporter {
               const std::optional<ShortageRecord>& shortage = std::nullopt) const;
   void checkpoint(const CheckpointRecord& record) const;
   // See RankInterlude.
-  void interlude(int delayed_step) const;
+  void interlude(int delayed_step, bool goes_on = false) const;
   // Also while another thread is stuck in the middle of its report.
   void activity(const Activity& activity, const std::optional<Saving>& saving = std::nullopt) const;
 
