@@ -203,13 +203,17 @@ TEST_F(TrainerProgram, ValidationLossComesEveryFewStepsAndIsTheSameInEveryLayout
   EXPECT_TRUE(validation_losses(ranks.front()).empty());
 }
 
+std::string token_file(std::size_t sequences) {
+  std::vector<uint16_t> tokens(sequences * 32 + 1);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(i * i % 131);
+  return data::llm_c_file(tokens).bytes();
+}
+
 TEST_F(TrainerProgram, AnEvaluationTakesNoMoreBatchesThanTheSetHas) {
   const test::TemporaryFolder folder;
-  std::vector<uint16_t> tokens(20 * 32 + 1);  // two batches and a half
-  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(i * i % 131);
   JobSpec validated = spec();
   validated.mutable_data()->set_validation_path(
-      folder.write("held-out.bin", data::llm_c_file(tokens).bytes()));
+      folder.write("held-out.bin", token_file(20)));  // two batches and a half
   validated.mutable_training()->mutable_evaluation()->set_every_steps(3);
   const auto evaluated = [&](int batches) {
     validated.mutable_training()->mutable_evaluation()->set_batches(batches);
@@ -220,6 +224,18 @@ TEST_F(TrainerProgram, AnEvaluationTakesNoMoreBatchesThanTheSetHas) {
   EXPECT_EQ(validation_losses(five.back()), validation_losses(two.back()));
   EXPECT_THAT(five.front().log, testing::HasSubstr("an evaluation takes 2 and not the 5"));
   EXPECT_THAT(two.front().log, testing::Not(testing::HasSubstr("an evaluation takes")));
+}
+
+TEST_F(TrainerProgram, AValidationSetOfLessThanABatchIsTold) {
+  const test::TemporaryFolder folder;
+  JobSpec validated = spec();
+  validated.mutable_data()->set_validation_path(folder.write("held-out.bin", token_file(5)));
+  validated.mutable_training()->mutable_evaluation()->set_every_steps(3);
+  validated.mutable_training()->mutable_evaluation()->set_batches(1);
+  const auto ranks = train(validated, layout_of(1, 2, 1));
+  EXPECT_EQ(validation_losses(ranks.back()).size(), 1u);
+  EXPECT_THAT(ranks.front().log,
+              testing::HasSubstr("the validation set has 5 sequences, fewer than the 8 of a batch"));
 }
 
 TEST_F(TrainerProgram, ARankThatIsStuckInATransferTellsWhomItWaitsFor) {

@@ -269,18 +269,25 @@ bool Trainer::evaluation_is_due(int step) const {
   return every > 0 && step % every == 0;
 }
 
-// No more than the set has, so that no sequence counts twice. Not every stage reads it.
+// No more than the set has, so that no sequence counts twice, unless it has fewer than one batch. Not every
+// stage reads it.
 int Trainer::count_evaluation_batches() {
   if (!data_.validation) return 0;
   const int wanted = options_.evaluation.batches;
-  const int64_t there = data_.validation->samples() / options_.data.global_batch_sequences;
+  const int64_t per_batch = options_.data.global_batch_sequences;
+  const int64_t there = data_.validation->samples() / per_batch;
   const int own = static_cast<int>(std::clamp<int64_t>(there, 1, wanted));
   const int batches = largest(*rank_.mesh.world, own);
-  if (batches < wanted && is_first(rank_)) {
+  if (there == 0 && is_first(rank_)) {
+    tell(
+        fmt::format("the validation set has {} sequences, fewer than the {} of a batch: some count more than "
+                    "once",
+                    data_.validation->samples(), per_batch));
+  } else if (batches < wanted && is_first(rank_)) {
     tell(
         fmt::format("an evaluation takes {} and not the {} of spec.training.evaluation.batches: the "
                     "validation set has {} sequences, and a batch takes {}",
-                    batches, wanted, data_.validation->samples(), options_.data.global_batch_sequences));
+                    batches, wanted, data_.validation->samples(), per_batch));
   }
   return batches;
 }
