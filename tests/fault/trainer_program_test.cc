@@ -67,6 +67,20 @@ TEST_F(TrainerProgram, AFileToTrainAndToValidateOnIsBadInput) {
   expect_bad_input(TrainerWorld(job, layout_of(1, 1, 1)).wait(), "is a file of the training data too");
 }
 
+// It began before it was refused.
+TEST_F(TrainerProgram, AFileToTrainAndToValidateOnIsToldWhereTrainingGoesOn) {
+  const test::TemporaryFolder folder;
+  JobSpec job = spec();
+  job.mutable_checkpoint()->set_path(folder.path("checkpoints"));
+  train(job, layout_of(1, 1, 1));
+  job.mutable_training()->set_steps(4);
+  job.mutable_data()->set_validation_path(job.data().path());
+  job.mutable_training()->mutable_evaluation()->set_every_steps(2);
+  job.mutable_training()->mutable_evaluation()->set_batches(1);
+  const auto ranks = train(job, layout_of(1, 1, 1));
+  EXPECT_THAT(ranks.front().log, testing::HasSubstr("is a file of the training data too"));
+}
+
 TEST_F(TrainerProgram, TooFewTokensForOneSampleAreBadInput) {
   JobSpec long_sequences = spec();
   long_sequences.mutable_training()->set_sequence_length(1 << 21);

@@ -76,7 +76,8 @@ std::string CheckpointLoader::why() const {
 
 // --- resume
 
-Resumed CheckpointLoader::resume() {
+Resumed CheckpointLoader::resume(Status may_begin) {
+  may_begin_ = std::move(may_begin);
   if (Outcome found = find_beginning(); !found) return tl::unexpected(found.error());
   return std::move(beginning_);
 }
@@ -274,6 +275,7 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
 // --- weights to begin with
 
 Outcome CheckpointLoader::begin() {
+  if (!may_begin_) return input_failure(may_begin_.error());
   if (rank_.options.init_from.empty()) return {};
   JointWork reading = reading_before(1);
   const Status read = read_initial_weights(reading);

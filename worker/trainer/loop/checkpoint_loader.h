@@ -48,8 +48,9 @@ class CheckpointLoader {
   // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
   // or a folder in which none is intact, is a failure that says what to do. Then the folder is this attempt's
   // (owner.h): one that was committed meanwhile is gone on from, damaged ones that are newer are set aside,
-  // and what earlier attempts left unfinished is removed.
-  Resumed resume();
+  // and what earlier attempts left unfinished is removed. may_begin: what refuses a job that would begin
+  // anew.
+  Resumed resume(Status may_begin = {});
 
  private:
   enum class Load : int { Done, Damaged, Unreadable, Refused };
@@ -85,6 +86,7 @@ class CheckpointLoader {
   const std::chrono::nanoseconds between_;
   const checkpoint::FilePlan plan_;
   Beginning beginning_;
+  Status may_begin_;
   std::vector<int> damaged_;  // steps of checkpoints
   std::string refusal_;
   std::string trouble_;  // of this rank, with the checkpoint at hand

@@ -93,6 +93,19 @@ TEST_F(Loader, AJobThatCannotTrainLeavesNoRecord) {
   EXPECT_THAT(names(), ElementsAre());
 }
 
+TEST_F(Loader, WhatRefusesABeginningRefusesNoneThatGoesOn) {
+  const Status wrong = bad_input("is a file of the training data too");
+  const Resumed begun = CheckpointLoader(rank_, reporter_).resume(wrong);
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().reason, FailureReason::InvalidInput);
+  EXPECT_THAT(begun.error().message, HasSubstr("is a file of the training data too"));
+  EXPECT_THAT(names(), ElementsAre());
+  save(10);
+  const Resumed resumed = CheckpointLoader(rank_, reporter_).resume(wrong);
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->state.step, 10);
+}
+
 TEST_F(Loader, SaysThatItStillReads) {
   save(10);
   const Pipe pipe = make_pipe().value();

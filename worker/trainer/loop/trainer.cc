@@ -62,10 +62,8 @@ Result<RankData> open_data(const TrainerOptions& options) {
   if (options.evaluation.every_steps == 0) return data;
   Result<BatchReader> validation = BatchReader::open(options.data.validation_path, batches);
   if (!validation) return tl::unexpected(validation.error());
-  if (const data::TokenDataset* held_out = validation->tokens()) {
-    const Status apart = data::check_held_out(*held_out, *data.training.tokens());
-    if (!apart) return tl::unexpected(apart.error());
-  }
+  if (const data::TokenDataset* held_out = validation->tokens())
+    data.held_out = data::check_held_out(*held_out, *data.training.tokens());
   data.validation = *std::move(validation);
   return data;
 }
@@ -104,9 +102,10 @@ Outcome Trainer::train() {
 }
 
 Outcome Trainer::resume() {
-  Resumed from = CheckpointLoader(rank_, reporter_).resume();
+  Resumed from = CheckpointLoader(rank_, reporter_).resume(/*may_begin=*/data_.held_out);
   if (!from) return tl::unexpected(from.error());
   finished_ = from->state.step;
+  if (!data_.held_out && is_first(rank_)) tell(data_.held_out.error().message);
   samples_ = from->state.samples;
   if (from->volume) checkpoints_.emplace(rank_, reporter_, *std::move(from));
   return {};

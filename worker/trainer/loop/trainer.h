@@ -32,6 +32,7 @@ namespace caravan::trainer {
 struct RankData {
   BatchReader training;
   std::optional<BatchReader> validation;
+  Status held_out = {};  // whether no file is trained on and validated on
 };
 Result<RankData> open_data(const TrainerOptions& options);
 
