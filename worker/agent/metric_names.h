@@ -60,8 +60,8 @@ inline constexpr Description kThrottled{"caravan_device_throttled",
 // Of the one rank of the job that speaks for its loss (label rank).
 inline constexpr Description kLoss{"caravan_loss", "Training loss of the last step."};
 inline constexpr Description kValidationLoss{"caravan_validation_loss", "Loss of the last evaluation."};
-inline constexpr Description kGradientNorm{"caravan_grad_norm",
-                                           "Global norm of the gradient before clipping."};
+inline constexpr Description kGradientNorm{
+    "caravan_grad_norm", "Global norm of the gradient before clipping; NaN where it is not finite."};
 inline constexpr Description kLearningRate{"caravan_learning_rate", "Learning rate of the last step."};
 inline constexpr Description kNonFiniteSteps{"caravan_nonfinite_steps_total",
                                              "Steps left out because loss or gradient was not finite."};
@@ -72,7 +72,7 @@ inline constexpr Description kStepDuration{"caravan_step_duration_seconds", "Dur
 // Where the job's first rank is.
 inline constexpr Description kInterlude{
     "caravan_last_interlude_timestamp_seconds",
-    "When an evaluation, or a wait for a checkpoint, last began, in Unix time."};
+    "When an evaluation, or a wait for a checkpoint that is written or read, last began, in Unix time."};
 
 // Of the job's checkpoints, where its first rank is.
 inline constexpr Description kCheckpointDuration{"caravan_checkpoint_duration_seconds",
