@@ -297,8 +297,7 @@ Status CheckpointLoader::read_initial_weights(JointWork& reading) {
     return bad_input(fmt::format(
         "{}: model: {}; give spec.model the preset or architecture that the folder has", path, other));
   }
-  const int64_t positions = from->model().positions.value_or(0);
-  beginning_.model.positions = std::max(positions, rank_.options.data.sequence_length);
+  beginning_.model.positions = from->model().positions;
   beginning_.model.bos_token = from->model().bos_token;
   beginning_.model.eos_tokens = from->model().eos_tokens;
   if (Status read = read_tokenizer(*from); !read) return read;
