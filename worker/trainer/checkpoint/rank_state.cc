@@ -13,8 +13,6 @@ namespace {
 using checkpoint::ElementType;
 using checkpoint::StateKind;
 
-constexpr std::size_t kPieceBytes = 16 << 20;
-
 constexpr StateKind kOptimizerStates[] = {StateKind::Master, StateKind::FirstMoment, StateKind::SecondMoment};
 
 ElementType type_of(at::ScalarType type) {
@@ -30,12 +28,12 @@ at::Tensor elements_of_run(const RankState& state, StateKind kind, const OwnedPa
 
 // read(first element, bytes) until all of a run that begins there is on the host, or one fails.
 template <typename Read>
-Status read_in_pieces(const at::Tensor& on_host, int64_t first, const BetweenPieces& between, Read read) {
+Status read_in_pieces(const at::Tensor& on_host, int64_t first, const Pieces& pieces, Read read) {
   std::span<std::byte> left = kernels::bytes_of(on_host);
   while (!left.empty()) {
-    const auto piece = left.first(std::min(left.size(), kPieceBytes));
+    const auto piece = left.first(std::min(left.size(), pieces.bytes));
     if (Status done = read(first, piece); !done) return done;
-    if (between) between();
+    if (pieces.between) pieces.between();
     left = left.subspan(piece.size());
     first += std::ssize(piece) / on_host.element_size();
   }
@@ -45,14 +43,14 @@ Status read_in_pieces(const at::Tensor& on_host, int64_t first, const BetweenPie
 // read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
 template <typename Read>
 Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatRange>& ranges,
-                 const BetweenPieces& between, Read read) {
+                 const Pieces& pieces, Read read) {
   const auto parts = owned_parts(state.parameters.layout, state.placement, ranges, Selection::Everything);
   Status done;
   for (const OwnedPart& owned : parts) {
     for_each_run(owned, [&](const Run& run) {
       if (!done) return;
       kernels::fill_from_host(elements_of_run(state, kind, owned, run), [&](at::Tensor& on_host) {
-        done = read_in_pieces(on_host, run.first_full, between,
+        done = read_in_pieces(on_host, run.first_full, pieces,
                               [&](int64_t first, auto bytes) { return read(owned.part, first, bytes); });
       });
     });
@@ -95,7 +93,7 @@ checkpoint::StateTypes state_types(at::ScalarType storage, bool bf16_moments) {
           .moments = bf16_moments ? ElementType::BF16 : type_of(wide)};
 }
 
-Status read_state(checkpoint::Checkpoint& from, const RankState& state, const BetweenPieces& between) {
+Status read_state(checkpoint::Checkpoint& from, const RankState& state, const Pieces& pieces) {
   const auto reader_of = [&from](StateKind kind) {
     return [&from, kind](const ParameterPart& part, int64_t first, std::span<std::byte> bytes) {
       return from.read(kind, from.plan().tensor(part.name), first, bytes);
@@ -103,19 +101,19 @@ Status read_state(checkpoint::Checkpoint& from, const RankState& state, const Be
   };
   const ParameterLayout& layout = state.parameters.layout;
   Status read =
-      read_kind(state, StateKind::Weights, whole_buckets(layout), between, reader_of(StateKind::Weights));
+      read_kind(state, StateKind::Weights, whole_buckets(layout), pieces, reader_of(StateKind::Weights));
   if (!read) return read;
   const std::vector<FlatRange> updated = slices_of(layout, state.optimizer.shard());
   for (const StateKind kind : kOptimizerStates) {
     if (!from.plan().has(kind)) continue;
-    if (read = read_kind(state, kind, updated, between, reader_of(kind)); !read) return read;
+    if (read = read_kind(state, kind, updated, pieces, reader_of(kind)); !read) return read;
   }
   state.optimizer.set_updates(from.state().updates);
   return {};
 }
 
 Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parameters,
-                   const StagePlacement& placement, const BetweenPieces& between) {
+                   const StagePlacement& placement, const Pieces& pieces) {
   const ParameterLayout& layout = parameters.layout;
   if (Status right = check_parts(from, layout); !right) return right;
   const ElementType type = type_of(parameters.values.scalar_type());
@@ -125,7 +123,7 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
     for_each_run(owned, [&](const Run& run) {
       if (!status) return;
       kernels::fill_from_host(view(parameters.values, run.values), [&](at::Tensor& on_host) {
-        status = read_in_pieces(on_host, run.first_full, between, [&](int64_t first, auto bytes) {
+        status = read_in_pieces(on_host, run.first_full, pieces, [&](int64_t first, auto bytes) {
           return from.read(owned.part.name, first, type, bytes);
         });
       });
@@ -135,9 +133,9 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
 }
 
 // What the values have already is not read again.
-Status read_weights(checkpoint::WeightsFolder& from, const RankState& state, const BetweenPieces& between) {
+Status read_weights(checkpoint::WeightsFolder& from, const RankState& state, const Pieces& pieces) {
   const at::Tensor& masters = state.optimizer.states().master;
-  Status status = read_values(from, state.parameters, state.placement, between);
+  Status status = read_values(from, state.parameters, state.placement, pieces);
   if (!status || !masters.defined()) return status;
   const ElementType weights = type_of(state.parameters.values.scalar_type());
   const auto updated = slices_of(state.parameters.layout, state.optimizer.shard());
@@ -151,7 +149,7 @@ Status read_weights(checkpoint::WeightsFolder& from, const RankState& state, con
         master.copy_(elements_of_run(state, StateKind::Weights, owned, run));
       } else if (status) {
         kernels::fill_from_host(master, [&](at::Tensor& on_host) {
-          status = read_in_pieces(on_host, run.first_full, between, [&](int64_t first, auto bytes) {
+          status = read_in_pieces(on_host, run.first_full, pieces, [&](int64_t first, auto bytes) {
             return from.read(owned.part.name, first, type_of(masters.scalar_type()), bytes);
           });
         });

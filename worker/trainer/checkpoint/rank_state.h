@@ -5,6 +5,7 @@
 // all states that it updates, and fills them where they lie. For writing see snapshot.h.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 #include "checkpoint/folder/checkpoint.h"
@@ -28,19 +29,21 @@ const at::Tensor& tensor_of(const RankState& state, checkpoint::StateKind kind);
 // Where in it stands what belongs to an element of the flat values, which lies in this bucket.
 int64_t offset_of(const RankState& state, checkpoint::StateKind kind, const Bucket& bucket, int64_t value);
 
-// Called between two pieces of what is read, since all of it may take long.
-using BetweenPieces = std::function<void()>;
+// Of what is read, since all of it may take long.
+struct Pieces {
+  std::size_t bytes = 16 << 20;  // at most, a multiple of every element's
+  std::function<void()> between = {};
+};
 
 // What a failure leaves is neither the old state nor the new.
-Status read_state(checkpoint::Checkpoint& from, const RankState& state, const BetweenPieces& between = {});
+Status read_state(checkpoint::Checkpoint& from, const RankState& state, const Pieces& pieces = {});
 
 // Weights alone, of a model of the same shape in elements of any type; of a new optimizer, which keeps its
 // zeros. Master copies get what the file has and not what is left of it in the type of the weights.
-Status read_weights(checkpoint::WeightsFolder& from, const RankState& state,
-                    const BetweenPieces& between = {});
+Status read_weights(checkpoint::WeightsFolder& from, const RankState& state, const Pieces& pieces = {});
 
 // The weights of a rank that updates none.
 Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parameters,
-                   const StagePlacement& placement, const BetweenPieces& between = {});
+                   const StagePlacement& placement, const Pieces& pieces = {});
 
 }  // namespace caravan::trainer

@@ -236,7 +236,7 @@ Status CheckpointLoader::read_all(Checkpoint& from, JointWork& reading) {
       tell(fmt::format("the next checkpoints have no tokenizer: {}", tokenizer.error().message));
     }
   }
-  return read_state(from, state_of(rank_), [&] { reading.goes_on(); });
+  return read_state(from, state_of(rank_), {.between = [&] { reading.goes_on(); }});
 }
 
 std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
@@ -301,7 +301,7 @@ Status CheckpointLoader::read_initial_weights(JointWork& reading) {
   beginning_.model.bos_token = from->model().bos_token;
   beginning_.model.eos_tokens = from->model().eos_tokens;
   if (Status read = read_tokenizer(*from); !read) return read;
-  return read_weights(*from, state_of(rank_), [&] { reading.goes_on(); });
+  return read_weights(*from, state_of(rank_), {.between = [&] { reading.goes_on(); }});
 }
 
 // Training needs none, so what is wrong with it is told and costs no job.
