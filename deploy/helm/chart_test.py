@@ -347,7 +347,9 @@ class Images(unittest.TestCase):
 
 class Drains(unittest.TestCase):
     def test_none_waits_for_ever_for_the_only_replica(self):
-        for budget in of_kind("PodDisruptionBudget", made(*SERVICE, "--set", "operator.replicas=1,service.replicas=1")):
+        budgets = of_kind("PodDisruptionBudget", made(*SERVICE, "--set", "operator.replicas=1,service.replicas=1"))
+        self.assertEqual({"caravan-operator", "caravan-service"}, {budget["metadata"]["name"] for budget in budgets})
+        for budget in budgets:
             self.assertEqual(1, budget["spec"]["maxUnavailable"], budget["metadata"]["name"])
 
 
