@@ -10,7 +10,7 @@ import time
 import unittest
 
 import browser
-from scene import JOB, REPOSITORY, SCRAPE_SECONDS, scene
+from scene import JOB, SCRAPE_SECONDS, scene
 
 import boards  # noqa: E402, which scene has put on the path
 
