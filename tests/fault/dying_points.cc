@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "checkpoint/folder/commit.h"
 #include "checkpoint/folder/store.h"
@@ -47,10 +48,13 @@ void __wrap__ZN7caravan7trainer10PhaseClock5ScopeC1ERS1_NS0_5PhaseE(PhaseClock::
   __real__ZN7caravan7trainer10PhaseClock5ScopeC1ERS1_NS0_5PhaseE(scope, clock, phase);
 }
 
-trainer::Resumed __real__ZN7caravan7trainer16CheckpointLoader6resumeEv(trainer::CheckpointLoader*);
-trainer::Resumed __wrap__ZN7caravan7trainer16CheckpointLoader6resumeEv(trainer::CheckpointLoader* loader) {
+trainer::Resumed __real__ZN7caravan7trainer16CheckpointLoader6resumeEN2tl8expectedIvNS_5ErrorEEE(
+    trainer::CheckpointLoader*, Status);
+trainer::Resumed __wrap__ZN7caravan7trainer16CheckpointLoader6resumeEN2tl8expectedIvNS_5ErrorEEE(
+    trainer::CheckpointLoader* loader, Status may_begin) {
   pass("start");
-  return __real__ZN7caravan7trainer16CheckpointLoader6resumeEv(loader);
+  return __real__ZN7caravan7trainer16CheckpointLoader6resumeEN2tl8expectedIvNS_5ErrorEEE(
+      loader, std::move(may_begin));
 }
 
 void __real__ZN7caravan7trainer8Snapshot4takeEv(trainer::Snapshot*);
