@@ -171,5 +171,5 @@ def build():
         [headline(), speed(), step(), learning(), memory(), ranks(), checkpoints_and_restarts(), gpus()],
         [annotation("Checkpoints", f"caravan_checkpoint_last_success_timestamp_seconds{{{JOB}}} * 1000", BLUE, "checkpoint",
                     value_is_time=True),
-         annotation("Restarts", grown(f"caravan_job_restarts_total{{{JOB}}}", "$__rate_interval", "reason"), RED,
+         annotation("Restarts", grown(f"caravan_job_restarts_total{{{JOB}}}", "$__rate_interval", "reason") + " > 0", RED,
                     "restart: {{reason}}")])

@@ -26,8 +26,8 @@ def query(expression, legend="", table=False):
 
 
 def grown(counter, window, by):
-    """Where it has grown at all, in whole events: `increase` guesses at what lies beyond its first and last sample."""
-    return f"round(sum by ({by}) (increase({counter}[{window}]))) > 0"
+    """In whole events: `increase` guesses at what lies beyond its first and last sample."""
+    return f"round(sum by ({by}) (increase({counter}[{window}])))"
 
 
 def thresholds(*steps):
