@@ -107,8 +107,8 @@ TEST(JobSeries, AJobWhoseQuotaWasTakenBackWaitsAndOneThatSomebodySuspendedDoesNo
   }
   jobs.replace(all, "7");
   std::map<std::string, double> counted;
-  for (const auto& metric : job_series(jobs, {}, kStart).at(0).metric)
-    counted[metric.label.at(0).value] = metric.gauge.value;
+  const auto families = job_series(jobs, {}, kStart);
+  for (const auto& metric : families.at(0).metric) counted[metric.label.at(0).value] = metric.gauge.value;
   EXPECT_EQ(counted, (std::map<std::string, double>{{"Queued", 2}, {"Suspended", 1}}));
 }
 
