@@ -114,7 +114,7 @@ TEST_F(Loader, SaysThatItStillReads) {
   ASSERT_TRUE(CheckpointLoader(rank_, reporter, checkpoint::make_volume, std::chrono::seconds(0)).resume());
   std::string told(1 << 16, '\0');
   ASSERT_GT(read(pipe.read_end.get(), told.data(), told.size()), 0);
-  EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11}})"));
+  EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11,"goesOn":false}})"));
   EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11,"goesOn":true}})"));
 }
 

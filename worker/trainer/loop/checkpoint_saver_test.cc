@@ -90,7 +90,7 @@ class Saver : public ::testing::Test {
     std::istringstream lines(text.substr(0, static_cast<std::size_t>(std::max<ssize_t>(0, size))));
     for (std::string line; std::getline(lines, line);)
       if (line.find("\"interlude\"") != std::string::npos)
-        ++(line.find("\"goesOn\"") == std::string::npos ? interludes_ : interludes_again_);
+        ++(line.find("\"goesOn\":true") == std::string::npos ? interludes_ : interludes_again_);
   }
 
   std::vector<int> saved() const { return checkpoint::committed_steps(*real_).value(); }
