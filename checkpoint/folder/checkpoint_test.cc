@@ -40,7 +40,7 @@ class MeasuredVolume final : public Volume {
   Status sync_folder(const std::string&) override { return failure(""); }
   Status rename(const std::string&, const std::string&) override { return failure(""); }
   Status remove_file(const std::string&) override { return failure(""); }
-  Status remove_folder(const std::string&) override { return failure(""); }
+  Status remove_empty_folder(const std::string&) override { return failure(""); }
 
  private:
   class File final : public InputFile {

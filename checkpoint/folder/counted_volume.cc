@@ -57,12 +57,8 @@ class CountedVolume final : public Volume {
     return count_(real_->rename(from, to));
   }
   Status remove_file(const std::string& path) override { return count_(real_->remove_file(path)); }
-  Status remove_folder(const std::string& path) override {
-    const Result<std::vector<std::string>> files = names(path);
-    if (!files) return tl::unexpected(files.error());
-    for (const std::string& file : *files)
-      if (Status removed = remove_file(path + "/" + file); !removed) return removed;
-    return count_(real_->remove_folder(path));
+  Status remove_empty_folder(const std::string& path) override {
+    return count_(real_->remove_empty_folder(path));
   }
 
  private:

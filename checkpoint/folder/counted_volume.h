@@ -1,7 +1,5 @@
 // A volume as it is, which counts what it has done: whoever waits for long work in it, on another thread,
 // sees whether the work gets on.
-//
-// Folders are removed file by file, each of which counts.
 #pragma once
 
 #include <atomic>

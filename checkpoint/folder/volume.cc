@@ -288,12 +288,7 @@ class LinuxVolume final : public Volume {
     return remove(*entry, path, 0);
   }
 
-  Status remove_folder(const std::string& path) override {
-    const Result<std::vector<std::string>> files = names(path);
-    if (!files) return tl::unexpected(files.error());
-    for (const std::string& file : *files) {
-      if (Status removed = remove_file(fmt::format("{}/{}", path, file)); !removed) return removed;
-    }
+  Status remove_empty_folder(const std::string& path) override {
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
     return remove(*entry, path, AT_REMOVEDIR);
@@ -358,6 +353,15 @@ Result<std::unique_ptr<Volume>> make_volume(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (error) return cannot("make the folder", path, error.value());
   return open_volume(path);
+}
+
+Status Volume::remove_folder(const std::string& path) {
+  const Result<std::vector<std::string>> files = names(path);
+  if (!files) return tl::unexpected(files.error());
+  for (const std::string& file : *files) {
+    if (Status removed = remove_file(fmt::format("{}/{}", path, file)); !removed) return removed;
+  }
+  return remove_empty_folder(path);
 }
 
 Result<std::string> read_text(const Volume& volume, const std::string& path, int64_t most_bytes) {

@@ -55,8 +55,10 @@ class Volume {
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   // What is not there is removed: a server may have done it and be asked again (NFS).
   virtual Status remove_file(const std::string& path) = 0;
-  // With all its files; folders in it are an error.
-  virtual Status remove_folder(const std::string& path) = 0;
+  // The same of a folder.
+  virtual Status remove_empty_folder(const std::string& path) = 0;
+  // With all its files, one by one; folders in it are an error.
+  Status remove_folder(const std::string& path);
 };
 
 // Followed: what is opened for reading may be a link to anywhere, for folders that other programs have made.

@@ -54,13 +54,8 @@ class FaultyVolume final : public Volume {
   Status remove_file(const std::string& path) override {
     return perform("remove " + path, [path](Volume& volume) { return volume.remove_file(path); });
   }
-  // File by file, as the real one does.
-  Status remove_folder(const std::string& path) override {
-    const auto files = names(path);
-    if (!files) return tl::unexpected(files.error());
-    for (const std::string& file : *files)
-      if (Status removed = remove_file(path + "/" + file); !removed) return removed;
-    return perform("remove " + path, [path](Volume& volume) { return volume.remove_folder(path); });
+  Status remove_empty_folder(const std::string& path) override {
+    return perform("remove " + path, [path](Volume& volume) { return volume.remove_empty_folder(path); });
   }
 
  private:
