@@ -162,10 +162,11 @@ AttentionKernels both() {
           .description = {}};
 }
 
+// With either of two kernels for segments behind the first one.
 struct Candidate {
   const char* name;
-  AttentionKernels kernels;
-  AttentionKernels without_segments;  // which take plain products
+  AttentionKernels with_flash;
+  AttentionKernels with_plain;
 };
 
 // A whole sequence, or a segment behind others and before one that has made gradients.
@@ -237,10 +238,10 @@ std::string wished_attention() {
                            "': take cuDNN, flash or plain, or leave it out");
 }
 
-AttentionKernels with_segments(const Candidate& candidate, const std::string& objections,
-                               const AttentionShape& shape, const at::TensorOptions& options) {
-  const std::string objection = objection_to(candidate.kernels, {40, 88, 128}, shape, options);
-  AttentionKernels chosen = objection.empty() ? candidate.kernels : candidate.without_segments;
+AttentionKernels chosen_of(const Candidate& candidate, const std::string& objections,
+                           const AttentionShape& shape, const at::TensorOptions& options) {
+  const std::string objection = objection_to(candidate.with_flash, {40, 88, 128}, shape, options);
+  AttentionKernels chosen = objection.empty() ? candidate.with_flash : candidate.with_plain;
   chosen.description = std::string("attention: ") + candidate.name + objections;
   if (!objection.empty())
     chosen.description +=
@@ -259,9 +260,10 @@ AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType st
   std::string objections;
   for (const Candidate& candidate : candidates) {
     if (!wish.empty() && wish != candidate.name) continue;
-    const std::string objection =
-        storage == at::kBFloat16 ? objection_to(candidate.kernels, {128}, shape, options) : "it has no fp32";
-    if (objection.empty()) return with_segments(candidate, objections, shape, options);
+    const std::string objection = storage == at::kBFloat16
+                                      ? objection_to(candidate.with_flash, {128}, shape, options)
+                                      : "it has no fp32";
+    if (objection.empty()) return chosen_of(candidate, objections, shape, options);
     objections += std::string("; not ") + candidate.name + ": " + objection;
   }
   AttentionKernels chosen = both<Plain, Plain>();
