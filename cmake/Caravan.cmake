@@ -59,7 +59,8 @@ if(CCACHE)
       "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
 endif()
 
-# It takes a quarter of the time that the usual linker takes for some two hundred programs.
+# It takes a third of the processor time that the usual linker takes, of two hundred programs (operator_test under the
+# sanitizers: 1.4 s and 3.7 to 4.4 s).
 find_program(MOLD mold)
 if(MOLD)
   add_link_options(-fuse-ld=mold)
