@@ -45,7 +45,8 @@ def headline():
 
 def over_time():
     return 8, [
-        (8, timeseries("Jobs by state", "As `kubectl get llamatrainingjobs` names the states.", "none",
+        (8, timeseries("Jobs by state", "As `kubectl get llamatrainingjobs` names the states, but that a job whose queue took its devices back "
+                       "is Queued again.", "none",
                        query(jobs_in(".*", "by (state) "), "{{state}}"), stacked=True, colors=COLORS_OF_STATES)),
         (8, timeseries("Devices", "Held by jobs, at work on new steps, and GPUs that the nodes offer.", "none",
                        query(f"sum({HELD})", "held"), query(f"sum({PRODUCTIVE})", "at work"), query(OFFERED, "GPUs offered"),
