@@ -1,5 +1,6 @@
 """The job service as the chart installs it: people with a token and the root reach it, whichever replica answers."""
 
+import contextlib
 import json
 import pathlib
 import socket
@@ -88,6 +89,8 @@ class JobService(ClusterTest):
         # By somebody who may do nothing else.
         cls.write("root", kubectl("--context", "user", "get", "configmap", "caravan-service-root", "--namespace",
                                   OPERATOR_NAMESPACE, "--output", "jsonpath={.data.ca\\.crt}"))
+        # The proxy of the node hears of replicas that are ready a moment later.
+        wait_until("the Service leads to a replica", cls.is_reached)
 
     @classmethod
     def write(cls, name, text):
@@ -99,10 +102,19 @@ class JobService(ClusterTest):
                 if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "caravan-service"
                 and "deletionTimestamp" not in pod["metadata"]]
 
+    @classmethod
+    def service_address(cls):
+        return cls.api.get(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/services/caravan-service")["spec"]["clusterIP"]
+
+    @classmethod
+    def is_reached(cls):
+        with contextlib.suppress(OSError), socket.create_connection((cls.service_address(), 443), timeout=1):
+            return True
+        return False
+
     def command(self, method, request, who="ada", at=None):
         """at: a replica, or whichever the Service chooses."""
-        service = f"api/v1/namespaces/{OPERATOR_NAMESPACE}/services/caravan-service"
-        address = f"{at['status']['podIP']}:{API}" if at else f"{self.api.get(service)['spec']['clusterIP']}:443"
+        address = f"{at['status']['podIP']}:{API}" if at else f"{self.service_address()}:443"
         return [PROGRAMS.parent / "tests/caravan-service-client", address, NAME, f"{self.folder.name}/root",
                 f"{self.folder.name}/{who}", method, json.dumps(request)]
 
