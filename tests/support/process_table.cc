@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
+
+#include "common/file_contents.h"
 
 namespace caravan::test {
 namespace {
 
 namespace fs = std::filesystem;
 
+// None of a process that ends meanwhile: reading what is open already fails then.
 std::string command_line_of(const fs::path& entry) {
-  std::ifstream file(entry / "cmdline");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text = file_contents(entry / "cmdline").value_or("");
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;
 }
