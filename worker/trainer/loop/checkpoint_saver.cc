@@ -26,7 +26,6 @@ using checkpoint::TrainingState;
 constexpr std::nullopt_t kNoEnd = std::nullopt;
 constexpr std::chrono::nanoseconds kShortestPause = 1ms;
 constexpr std::chrono::nanoseconds kLongestPause = 100ms;
-constexpr std::chrono::seconds kBetweenInterludes = 1s;
 // Before the last checkpoint is tried again.
 constexpr std::array kPauses = {0s, 1s, 10s};
 
@@ -70,7 +69,8 @@ CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning
       snapshot_(state_of(rank), {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data}),
       request_(request_of(rank.options, beginning)),
       answered_(std::move(beginning.answered_request)),
-      saved_step_(beginning.state.step) {}
+      saved_step_(beginning.state.step),
+      interlude_(is_first(rank) ? &reporter : nullptr) {}
 
 SaveShare CheckpointSaver::share(int step, const std::optional<std::string>& asked) {
   if (asked) hear(*asked);
@@ -96,13 +96,13 @@ void CheckpointSaver::hear(const std::string& request) {
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
   advance(verdict);
   if (!verdict.asked) return {};
-  announce(state.step);
+  interlude_.begin(state.step);
   return save(state, patience_);
 }
 
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
-  announce(state.step + 1);
+  interlude_.begin(state.step + 1);
   waits_since_ = Clock::now();
   Outcome saved = save_last(state, must);
   waits_since_.reset();
@@ -163,28 +163,13 @@ bool CheckpointSaver::wait_while_shown(Patience patience) {
     const bool waits = !patience || Clock::now() - begin < *patience;
     const SaveVerdict verdict =
         agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress(), .done = done_});
-    announce_again(verdict.done, /*has_end=*/patience.has_value());
+    interlude_.go_on(verdict.done, /*has_end=*/patience.has_value());
     advance(verdict);
     slowest_rank_ = verdict.under_way.value_or(0);
     if (!verdict.asked) return stage_ == Stage::None;
     if (verdict.under_way) pause();
   }
   return true;
-}
-
-void CheckpointSaver::announce(int delayed_step) {
-  delayed_step_ = delayed_step;
-  announced_ = Clock::now();
-  if (is_first(rank_)) reporter_.interlude(delayed_step);
-}
-
-// It is no hang while any rank gets on with its part, nor where the wait has an end of its own.
-void CheckpointSaver::announce_again(int64_t done, bool has_end) {
-  if (Clock::now() - announced_ < kBetweenInterludes) return;
-  if (done == announced_done_ && !has_end) return;
-  announced_done_ = done;
-  announced_ = Clock::now();
-  if (is_first(rank_)) reporter_.interlude(delayed_step_, /*goes_on=*/true);
 }
 
 const char* CheckpointSaver::work_of(Stage stage) {

@@ -25,6 +25,7 @@
 #include "worker/trainer/checkpoint/snapshot.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/checkpoint_loader.h"
+#include "worker/trainer/loop/interlude.h"
 #include "worker/trainer/loop/save_interval.h"
 
 namespace caravan::trainer {
@@ -57,8 +58,6 @@ class CheckpointSaver {
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
   bool wait_while_shown(Patience patience);
-  void announce(int delayed_step);
-  void announce_again(int64_t done, bool has_end);
   static const char* work_of(Stage stage);
   void show_part();
   void end_part();
@@ -96,10 +95,8 @@ class CheckpointSaver {
   Clock::time_point begun_ = start_;  // the one that is written
   Clock::time_point stage_begun_ = start_;
   Clock::time_point last_tried_ = start_;  // to begin one
-  Clock::time_point announced_ = start_;   // that training waits
-  int delayed_step_ = 0;                   // by that
-  int64_t announced_done_ = 0;             // of all ranks
   int slowest_rank_ = 0;                   // that was last seen at work on it
+  Interlude interlude_;
   double stall_seconds_ = 0;
   std::optional<Clock::time_point> waits_since_;  // all that training does by now, and not told yet
   planner::SaveCost cost_;
