@@ -72,13 +72,6 @@ class Leaders : public OperatorProgram {
     await("a leader", [&] { return !holder_of_the_lease().empty() && holder_of_the_lease() != other_than; });
     return holder_of_the_lease();
   }
-  // The next one need not wait until the lease is over, which another test shows.
-  void kill_leader(Process& program) {
-    program.signal_group(SIGKILL);
-    program.wait();
-    const JsonObject free{{"spec", JsonObject{{"holderIdentity", ""}}}};
-    EXPECT_TRUE(client().merge({}, at(kube::kLeases), "caravan-operator", free));
-  }
 };
 
 TEST_F(Leaders, OfTwoOneWrites) {
@@ -92,7 +85,7 @@ TEST_F(Leaders, OfTwoOneWrites) {
 }
 
 TEST_F(Leaders, OneThatWakesUpAfterItsLeaseEndsWithoutAWrite) {
-  Process first = start_operator(Lease::kShort);
+  Process first = start_operator();
   const std::string old_leader = await_leader();
   create_job(job_yaml());
   await_pods(names_of_pods(2));
@@ -134,7 +127,7 @@ TEST_F(Leaders, AnotherOnePlansTheNewJobBeforeItLooksAfterTheOthers) {
   await_pods(pods);
   kill_leader(first);
   create_job(job_yaml(1, "", "next"));
-  const Process second = start_operator(Lease::kUsual, {"--workers", "1"});
+  const Process second = start_operator({"--workers", "1"});
   const std::string new_leader = await_leader(old_leader);
   // Those that run learn to whom they report now.
   await("all plans are written", [&] { return config_maps_written_by(new_leader).size() > running.size(); });
@@ -257,7 +250,7 @@ class WithoutARight : public Leaders {
 };
 
 TEST_F(WithoutARight, ALeaderThatCannotReadWhatItNeedsSaysSoAndGivesTheLeaseBack) {
-  Process program = start_operator(Lease::kUsual, {"--read-nodes", "false", "--cache-sync-seconds", "5"});
+  Process program = start_operator({"--read-nodes", "false", "--cache-sync-seconds", "5"});
   EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 1}));
   EXPECT_THAT(await_log("the caches of networkpolicies were not filled within 5 s", "level"), "error");
   EXPECT_EQ(holder_of_the_lease(), "");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -39,7 +40,7 @@ OperatorProgram::~OperatorProgram() {
   std::filesystem::remove(log_);
 }
 
-Process OperatorProgram::start_operator(Lease lease, const std::vector<std::string>& more) {
+Process OperatorProgram::start_operator(const std::vector<std::string>& more) {
   const std::string& name_space = server_.name_space();
   std::vector<std::string> arguments{"--kubeconfig",      std::getenv("KUBECONFIG"),
                                      "--namespace",       name_space,
@@ -49,15 +50,19 @@ Process OperatorProgram::start_operator(Lease lease, const std::vector<std::stri
                                      "--reports-listen",  "127.0.0.1:0",
                                      "--probes",          "127.0.0.1:0",
                                      "--metrics",         "127.0.0.1:0"};
-  if (lease == Lease::kShort)
-    arguments.insert(arguments.end(),
-                     {"--lease-seconds", "4", "--renew-seconds", "3", "--retry-seconds", "1"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   const UniqueFd log(open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   return Process::spawn({.program = test::program_folder() + "/caravan-operator",
                          .arguments = std::move(arguments),
                          .stderr_fd = log.get()})
       .value();
+}
+
+void OperatorProgram::kill_leader(Process& program) {
+  program.signal_group(SIGKILL);
+  program.wait();
+  const JsonObject free{{"spec", JsonObject{{"holderIdentity", ""}}}};
+  EXPECT_TRUE(client().merge({}, at(kube::kLeases), "caravan-operator", free));
 }
 
 void OperatorProgram::create_job(const std::string& yaml) {

@@ -31,9 +31,9 @@ class OperatorProgram : public ::testing::Test {
   OperatorProgram();
   ~OperatorProgram() override;
 
-  // kShort: a test need not wait long for the next leader, but a busy machine may cost one its lease.
-  enum class Lease { kUsual, kShort };
-  Process start_operator(Lease lease = Lease::kUsual, const std::vector<std::string>& more = {});
+  Process start_operator(const std::vector<std::string>& more = {});
+  // The next one need not wait until the lease is over, which a test of its own shows.
+  void kill_leader(Process& program);
 
   void create_job(const std::string& yaml);
   void set_suspended(bool suspended);

@@ -43,7 +43,7 @@ TEST_F(OperatorProgram, KeepsACertificateOfTheJobServiceOnlyWhereItIsToldItsName
   without.wait();
   EXPECT_EQ(key_of_service(), "");
 
-  Process first = start_operator(Lease::kUsual, {"--service-names", "a,192.0.2.7"});
+  Process first = start_operator({"--service-names", "a,192.0.2.7"});
   await("the certificate", [&] { return !key_of_service().empty(); });
   const std::string key = key_of_service();
   const auto root = [&] {
@@ -57,7 +57,7 @@ TEST_F(OperatorProgram, KeepsACertificateOfTheJobServiceOnlyWhereItIsToldItsName
   const Json spoilt = JsonObject{{"data", JsonObject{{"tls.crt", nullptr}}}};
   ASSERT_TRUE(client().merge({}, at(kSecrets), "caravan-service-certificate", spoilt));
   const std::string root_before = root();
-  const Process second = start_operator(Lease::kUsual, {"--service-names", "a,192.0.2.7"});
+  const Process second = start_operator({"--service-names", "a,192.0.2.7"});
   await("another key", [&] { return !key_of_service().empty() && key_of_service() != key; });
   EXPECT_EQ(root(), root_before);
 }

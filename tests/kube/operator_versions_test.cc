@@ -58,30 +58,28 @@ class OperatorVersions : public OperatorProgram {
 };
 
 TEST_F(OperatorVersions, AJobTrainsThroughANewerDefinitionAndBack) {
-  {
-    const Process program = start_operator(Lease::kShort);
-    create_job(job_yaml());
-    await_pods({"train-0-a1", "train-1-a1"});
-    for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
-    await_condition("Scheduled", "all 2 pods have a machine");
-    install(newer_definition());
-    const auto changed = server_.merge(
-        "/train", JsonObject{{"spec", JsonObject{{"stallTimeoutSeconds", kLongerThanThisOperatorAllows}}}});
-    ASSERT_TRUE(changed.is_success()) << changed.message();
-    await_condition("Planned", "would refuse the job today (spec.stallTimeoutSeconds");
-    end("train-1-a1", "Failed", 137);
-    await_pods({"train-0-a1", "train-1-a2"});
-  }
-  {
-    const Process next = start_operator(Lease::kShort);
-    run("train-1-a2");
-    await_condition("Planned", "left out of account: spec.training.stepsOfAWarmStart");
-    EXPECT_THAT(condition("Planned"), StartsWith("True HeuristicSelected"));
-    end("train-1-a2", "Failed", 137);
-    await_pods({"train-0-a1", "train-1-a3"});
-    install(definition());
-  }
-  const Process last = start_operator(Lease::kShort);
+  Process program = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  await_condition("Scheduled", "all 2 pods have a machine");
+  install(newer_definition());
+  const auto changed = server_.merge(
+      "/train", JsonObject{{"spec", JsonObject{{"stallTimeoutSeconds", kLongerThanThisOperatorAllows}}}});
+  ASSERT_TRUE(changed.is_success()) << changed.message();
+  await_condition("Planned", "would refuse the job today (spec.stallTimeoutSeconds");
+  end("train-1-a1", "Failed", 137);
+  await_pods({"train-0-a1", "train-1-a2"});
+  kill_leader(program);
+  Process next = start_operator();
+  run("train-1-a2");
+  await_condition("Planned", "left out of account: spec.training.stepsOfAWarmStart");
+  EXPECT_THAT(condition("Planned"), StartsWith("True HeuristicSelected"));
+  end("train-1-a2", "Failed", 137);
+  await_pods({"train-0-a1", "train-1-a3"});
+  install(definition());
+  kill_leader(next);
+  const Process last = start_operator();
   run("train-1-a3");
   await("the remark goes", [&] { return condition("Planned").find("left out") == std::string::npos; });
   end("train-0-a1", "Succeeded", 0);
@@ -91,31 +89,29 @@ TEST_F(OperatorVersions, AJobTrainsThroughANewerDefinitionAndBack) {
 
 TEST_F(OperatorVersions, ANewJobOfANewerDefinitionWaitsAndStartsOnceItIsUnderstood) {
   install(newer_definition());
-  {
-    const Process program = start_operator(Lease::kShort);
-    create_job(allowed_job("train"));
-    await_condition("Planned", "False NewerSpec: spec.training.stepsOfAWarmStart");
-    EXPECT_EQ(condition("Failed"), "");
-  }
+  Process program = start_operator();
+  create_job(allowed_job("train"));
+  await_condition("Planned", "False NewerSpec: spec.training.stepsOfAWarmStart");
+  EXPECT_EQ(condition("Failed"), "");
+  kill_leader(program);
   install(definition());
-  const Process next = start_operator(Lease::kShort);
+  const Process next = start_operator();
   await_pods({"train-0-a1", "train-1-a1"});
 }
 
 TEST_F(OperatorVersions, AJobOfAnOlderOperatorGoesOnWithTheLayoutThatItShows) {
-  {
-    const Process program = start_operator(Lease::kShort);
-    create_job(job_yaml());
-    await_pods({"train-0-a1", "train-1-a1"});
-    for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
-    await_condition("Scheduled", "all 2 pods have a machine");
-  }
+  Process program = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  await_condition("Scheduled", "all 2 pods have a machine");
+  kill_leader(program);
   const auto forgotten = server_.merge(
       "/train/status",
       JsonObject{
           {"status", JsonObject{{"plan", JsonObject{{"document", nullptr}, {"tensor", 2}, {"data", 2}}}}}});
   ASSERT_TRUE(forgotten.is_success()) << forgotten.message();
-  const Process next = start_operator(Lease::kShort);
+  const Process next = start_operator();
   await("the plan is remembered", [&] { return !job_text({"status", "plan", "document"}).empty(); });
   EXPECT_EQ(job_text({"status", "layout"}), "TP2 PP1 DP2");
   EXPECT_THAT(condition("Failed"), Not(HasSubstr("True")));
