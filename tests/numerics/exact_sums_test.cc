@@ -241,25 +241,37 @@ trainer::StagePlacement stage_of_two(int stage) {
       .chunks = {{.first_layer = stage, .layers = 1, .has_embedding = stage == 0, .has_head = stage == 1}}};
 }
 
-// The groups of two stages with data parallel ranks, by stage and data rank; on the second stage the members
-// stand in the opposite order where `reversed`, so that sums are made in another order.
-std::vector<trainer::Mesh> two_stages(int data, bool reversed) {
+// Two rows of data parallel ranks, one row behind the other; ranks with equal places in them make pairs. In
+// the second row the members stand in the opposite order where `reversed`, so that sums are made in another
+// order.
+std::vector<trainer::Mesh> two_rows(int data, bool reversed,
+                                    std::unique_ptr<trainer::Communicator> trainer::Mesh::*pairs) {
   std::vector<trainer::Mesh> meshes(static_cast<std::size_t>(2 * data));
-  for (int stage = 0; stage < 2; ++stage) {
+  const auto mesh_of = [&](int row, int rank) -> trainer::Mesh& {
+    return meshes[static_cast<std::size_t>(row * data + rank)];
+  };
+  for (int row = 0; row < 2; ++row) {
     auto group = trainer::make_fake_group(data);
     for (int rank = 0; rank < data; ++rank) {
-      trainer::Mesh& mesh = meshes[static_cast<std::size_t>(stage * data + rank)];
-      const int member = reversed && stage == 1 ? data - 1 - rank : rank;
-      mesh.position = {.tensor = 0, .data = rank, .pipeline = stage};
-      mesh.data = std::move(group[static_cast<std::size_t>(member)]);
-      mesh.tensor = std::make_unique<trainer::SoloCommunicator>();
+      const int member = reversed && row == 1 ? data - 1 - rank : rank;
+      mesh_of(row, rank).position.data = rank;
+      mesh_of(row, rank).data = std::move(group[static_cast<std::size_t>(member)]);
     }
   }
   for (int rank = 0; rank < data; ++rank) {
     auto pair = trainer::make_fake_group(2);
-    for (int stage = 0; stage < 2; ++stage)
-      meshes[static_cast<std::size_t>(stage * data + rank)].embedding =
-          std::move(pair[static_cast<std::size_t>(stage)]);
+    for (int row = 0; row < 2; ++row)
+      mesh_of(row, rank).*pairs = std::move(pair[static_cast<std::size_t>(row)]);
+  }
+  return meshes;
+}
+
+// By stage and data rank.
+std::vector<trainer::Mesh> two_stages(int data, bool reversed) {
+  auto meshes = two_rows(data, reversed, &trainer::Mesh::embedding);
+  for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
+    meshes[rank].position.pipeline = rank < meshes.size() / 2 ? 0 : 1;
+    meshes[rank].tensor = std::make_unique<trainer::SoloCommunicator>();
   }
   return meshes;
 }
@@ -363,6 +375,52 @@ TEST(TiedTables, HaveTheSameBitsThoughTheirStagesSumInDifferentOrders) {
   });
   for (std::size_t rank = 0; rank < 3; ++rank)
     EXPECT_TRUE(at::equal(stores[rank].view("embedding").gradient, stores[rank + 3].view("head").gradient));
+}
+
+// Gradients of a stage on two tensor parallel ranks with three data parallel ones each, which add in opposite
+// orders. Whole ones are what ranks have without sequence parallelism.
+std::vector<trainer::ParameterStore> summed_over_tensor_ranks(bool sequence_parallel) {
+  auto meshes = two_rows(3, /*reversed=*/true, &trainer::Mesh::tensor);
+  planner::ModelShape model = tied_model();
+  model.heads = model.kv_heads = 2;
+  model.head_dim = 4;
+  std::vector<trainer::ParameterStore> stores;
+  for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
+    meshes[rank].embedding = std::make_unique<trainer::SoloCommunicator>();
+    const trainer::StagePlacement placement{
+        .chunks = {{.layers = 2}}, .tensor_rank = static_cast<int>(rank / 3), .tensor_size = 2};
+    stores.push_back(trainer::allocate_parameters(model, placement, /*padding=*/3, at::kFloat));
+    const std::uint64_t seed = sequence_parallel ? rank : rank % 3;
+    stores.back().gradients.copy_(
+        at::randn({stores.back().layout.elements}, at::detail::createCPUGenerator(seed)));
+  }
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
+    ranks.emplace_back([&, rank] {
+      sum_gradients(stores[rank], meshes[rank], {.sequence_parallel = sequence_parallel, .zero_stage = 0});
+    });
+  }
+  ranks.clear();
+  return stores;
+}
+
+TEST(Norms, HaveTheSameBitsThoughDataGroupsOfTensorRanksSumInDifferentOrders) {
+  for (const bool sequence_parallel : {false, true}) {
+    const auto stores = summed_over_tensor_ranks(sequence_parallel);
+    for (const trainer::Parameter& parameter : stores[0].layout.parameters) {
+      if (!parameter.replicated_over_tensor) continue;
+      at::Tensor sum = at::zeros_like(stores[0].gradient(parameter), at::kDouble);
+      const std::size_t seeds = sequence_parallel ? 6 : 3;
+      for (std::size_t seed = 0; seed < seeds; ++seed) {
+        const at::Tensor all = at::randn({stores[0].layout.elements}, at::detail::createCPUGenerator(seed));
+        sum.add_(all.narrow(0, parameter.offset, parameter.elements));
+      }
+      for (const trainer::ParameterStore& store : stores) {
+        EXPECT_TRUE(at::equal(store.gradient(parameter), stores[0].gradient(parameter)));
+        EXPECT_TRUE(at::allclose(store.gradient(parameter).to(at::kDouble), sum, 1e-5, 1e-5));
+      }
+    }
+  }
 }
 
 // With this vocabulary the head takes 512 tokens at a time.

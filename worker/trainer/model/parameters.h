@@ -11,8 +11,8 @@
 // The stage adds to gradients what this rank knows; three sums are left to the engine, once per step:
 //
 //  - over the data group: every gradient;
-//  - over the tensor group: those with `replicated_over_tensor`, if sequence parallelism is on (each rank has
-//    seen its own tokens only; without it all ranks have the whole gradient already);
+//  - over the tensor group: those with `replicated_over_tensor` (with sequence parallelism each rank has seen
+//    its own tokens only; without it all have the whole gradient, and the first one's is taken);
 //  - over the embedding group: those with `tied_copy` (the stages with embedding and head each hold the
 //    table).
 #pragma once

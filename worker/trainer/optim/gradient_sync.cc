@@ -51,33 +51,41 @@ void GradientSums::finish() {
     sums_[i].awaited = contributions_;
     await(std::move(sums_[i].under_way), fmt::format("the gradients of {}", store_.layout.buckets[i].name));
   }
+  add_up_replicated();
   add_up_tied();
 }
 
 void GradientSums::begin(int bucket) {
   const auto number = static_cast<std::size_t>(bucket);
-  if (options_.sequence_parallel) add_up_replicated(bucket);
   sums_[number].under_way = mesh_.data->start(
       sum_of(store_.layout.buckets[number], store_.gradients, *mesh_.data, options_.zero_stage));
 }
 
-// With sequence parallelism each rank of the tensor group has seen only its own tokens.
-void GradientSums::add_up_replicated(int bucket) {
+at::Tensor GradientSums::answered_for(const Parameter& parameter) const {
+  const Bucket& bucket = store_.layout.buckets[static_cast<std::size_t>(parameter.bucket)];
+  const DataShard shard = options_.zero_stage == 0 ? DataShard{} : shard_of(*mesh_.data);
+  return view(store_.gradients,
+              intersection(slice_of(bucket, shard), {parameter.offset, parameter.elements}));
+}
+
+// Ranks of the tensor group take it from one sum, since their data groups may add in different orders. With
+// sequence parallelism each has seen its own tokens only; without it the first one has the whole.
+void GradientSums::add_up_replicated() {
+  const bool is_whole = !options_.sequence_parallel;
   for (const Parameter& parameter : store_.layout.parameters) {
-    if (parameter.bucket != bucket || !parameter.replicated_over_tensor) continue;
-    at::Tensor gradient = store_.gradient(parameter);
+    if (!parameter.replicated_over_tensor) continue;
+    at::Tensor gradient = answered_for(parameter);
+    if (gradient.numel() == 0) continue;
+    if (is_whole && mesh_.tensor->rank() != 0) gradient.zero_();
     mesh_.tensor->all_reduce(gradient, Reduction::Sum);
   }
 }
 
-// Last, and of as much as the rank answers for: a sum of two terms has the same bits on both sides, so the
-// two copies of the table never drift apart.
+// A sum of two terms has the same bits on both sides.
 void GradientSums::add_up_tied() {
-  const DataShard shard = options_.zero_stage == 0 ? DataShard{} : shard_of(*mesh_.data);
   for (const Parameter& parameter : store_.layout.parameters) {
     if (!parameter.tied_copy) continue;
-    const Bucket& bucket = store_.layout.buckets[static_cast<std::size_t>(parameter.bucket)];
-    at::Tensor gradient = view(store_.gradients, slice_of(bucket, shard));
+    at::Tensor gradient = answered_for(parameter);
     mesh_.embedding->all_reduce(gradient, Reduction::Sum);
   }
 }

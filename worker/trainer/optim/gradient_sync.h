@@ -8,6 +8,9 @@
 // the same ops in the same order, so they begin the same sums in the same order. Elsewhere all of it is done
 // in finish(), since a stage that waited for its likes in the middle of a step would hold up its neighbours.
 // Either way the same terms are added in the same order.
+//
+// Last, and of as much as a rank answers for, come the sums over ranks that hold the same parameter
+// (replicated and tied ones): whatever the order in which each data group adds, the copies never drift apart.
 #pragma once
 
 #include <memory>
@@ -41,7 +44,8 @@ class GradientSums {
   };
 
   void begin(int bucket);
-  void add_up_replicated(int bucket);
+  at::Tensor answered_for(const Parameter& parameter) const;
+  void add_up_replicated();
   void add_up_tied();
 
   ParameterStore& store_;
