@@ -20,12 +20,18 @@ using planner::RopeScaling;
 
 constexpr double kLargestSize = 2147483648;
 
+// With a point or an exponent also where it is whole: for transformers, 8 is no float.
+std::string float_json(double value) {
+  const std::string number = json_number(value);
+  return number.find_first_of(".e") == std::string::npos ? number + ".0" : number;
+}
+
 std::string scaling_json(const RopeScaling& scaling) {
   return fmt::format(
       R"({{"rope_type": "llama3", "factor": {}, "low_freq_factor": {}, "high_freq_factor": {}, )"
       R"("original_max_position_embeddings": {}}})",
-      json_number(scaling.factor), json_number(scaling.low_frequency_factor),
-      json_number(scaling.high_frequency_factor), scaling.original_positions);
+      float_json(scaling.factor), float_json(scaling.low_frequency_factor),
+      float_json(scaling.high_frequency_factor), scaling.original_positions);
 }
 
 const char* type_in_torch(ElementType type) {
@@ -183,7 +189,7 @@ std::string config_json(const ModelShape& model, ElementType type, int64_t seque
                      model.bos_token ? fmt::format("{}", *model.bos_token) : "null",
                      tokens_json(model.eos_tokens), model.head_dim, model.hidden, model.ffn,
                      std::max(model.positions.value_or(0), sequence_length), model.heads, model.layers,
-                     model.kv_heads, json_number(model.norm_eps), scaling, json_number(model.rope_theta),
+                     model.kv_heads, float_json(model.norm_eps), scaling, float_json(model.rope_theta),
                      model.tied_embeddings, type_in_torch(type), model.vocab);
 }
 

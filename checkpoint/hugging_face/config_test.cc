@@ -39,6 +39,15 @@ TEST(HuggingFaceConfig, HasThePositionsThatTheModelWasTrainedOn) {
   EXPECT_EQ(positions(512), 512);
 }
 
+// transformers warns of factors that are no floats, and refuses such an epsilon.
+TEST(HuggingFaceConfig, HasFloatsWhereTransformersAsksForThem) {
+  ModelShape model = planner::find_preset("llama3.1-8b").value();
+  model.norm_eps = 1;
+  const std::string text = config_json(model, ElementType::BF16, 2048);
+  EXPECT_THAT(text, HasSubstr(R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,)"));
+  EXPECT_THAT(text, HasSubstr(R"("rms_norm_eps": 1.0,)"));
+}
+
 // As meta-llama/Llama-3.2-1B has it, and as version 5 of transformers writes the same.
 TEST(HuggingFaceConfig, IsReadInBothWaysOfRotation) {
   const std::string common = R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false,
