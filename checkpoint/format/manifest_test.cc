@@ -119,9 +119,9 @@ TEST(Manifest, FindsEveryFlippedBit) {
   }
 }
 
-TEST(Manifest, AHundredThousandTensorsWithoutBoxesAreRefusedAtOnce) {
+TEST(Manifest, TenThousandTensorsWithoutBoxesAreRefused) {
   CheckpointManifest manifest = parse_manifest(good_text()).value();
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     auto& tensor = *manifest.add_tensors();
     tensor.set_name(std::to_string(i));
     tensor.add_shape(1);

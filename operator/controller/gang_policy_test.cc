@@ -245,7 +245,7 @@ class Cluster {
 };
 
 TEST(GangPolicy, TwoGangsThatEachFitHalfNeverBlockEachOther) {
-  const test::Sample sample(20);
+  const test::Sample sample(50);
   int given_back = 0;
   int runs = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {

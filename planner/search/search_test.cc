@@ -531,7 +531,7 @@ TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
 // Whoever may make a job may make this one, and its plan is awaited by all others.
 TEST(Shortage, OfAModelOfTooManyLayersNotAllNumbersOfDevicesAreTried) {
   PlanRequest request = request_of(gpu_job("llama3-8b", 8));
-  request.shape.layers = 4096;
+  request.shape.layers = 2048;
   request.shape.hidden = 64;
   request.training.sequence_length = 1 << 24;
   request.training.global_batch_sequences = 65536;
