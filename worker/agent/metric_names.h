@@ -58,7 +58,8 @@ inline constexpr Description kThrottled{"caravan_device_throttled",
                                         "1 while the reason keeps the device's clocks down, else 0."};
 
 // Of the one rank of the job that speaks for its loss (label rank).
-inline constexpr Description kLoss{"caravan_loss", "Training loss of the last step."};
+inline constexpr Description kLoss{"caravan_loss",
+                                   "Training loss of the last step; NaN where it is not finite."};
 inline constexpr Description kValidationLoss{"caravan_validation_loss", "Loss of the last evaluation."};
 inline constexpr Description kGradientNorm{
     "caravan_grad_norm", "Global norm of the gradient before clipping; NaN where it is not finite."};

@@ -174,7 +174,7 @@ void Metrics::Series::observe_collectives(const StepReport& step) {
 }
 
 void Metrics::Series::observe_loss(const Labels& labels, const StepReport& step) {
-  if (step.has_loss()) gauge(metric::kLoss).Add(labels).Set(step.loss());
+  gauge(metric::kLoss).Add(labels).Set(loss_of(step));
   if (step.has_validation_loss()) gauge(metric::kValidationLoss).Add(labels).Set(step.validation_loss());
   gauge(metric::kGradientNorm).Add(labels).Set(gradient_norm_of(step));
   gauge(metric::kLearningRate).Add(labels).Set(step.learning_rate());

@@ -191,6 +191,17 @@ TEST_F(MetricsTest, AGradientNormThatIsNotFiniteIsNotANumber) {
   EXPECT_THAT(metrics_.text(), HasSubstr("caravan_grad_norm{job=\"scripted\",rank=\"1\"} Nan\n"));
 }
 
+TEST_F(MetricsTest, ALossThatIsNotFiniteIsNotANumber) {
+  two_steps_of_both_ranks();
+  for (const int rank : {0, 1}) {
+    v1alpha1::RankUpdate update = step_update(rank, 3);
+    update.mutable_report()->mutable_step()->clear_loss();
+    metrics_.observe(update);
+  }
+  EXPECT_THAT(metrics_.text(), AllOf(HasSubstr("caravan_loss{job=\"scripted\",rank=\"1\"} Nan\n"),
+                                     Not(HasSubstr("caravan_loss{job=\"scripted\",rank=\"0\"}"))));
+}
+
 TEST_F(MetricsTest, WhatDelaysAStepIsKnownByItsBeginning) {
   EXPECT_THAT(metrics_.text(), Not(HasSubstr("interlude")));
   metrics_.observe(interlude_update());

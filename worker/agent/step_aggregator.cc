@@ -9,6 +9,8 @@
 namespace caravan::agent {
 namespace {
 
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
 void add_to(v1alpha1::PhaseSeconds& sums, const StepPhase& phase, double seconds) {
   (sums.*phase.set)((sums.*phase.get)() + seconds);
 }
@@ -20,8 +22,12 @@ double larger(double one, double other) {
 
 }  // namespace
 
+double loss_of(const v1alpha1::StepReport& report) {
+  return report.has_loss() ? report.loss() : kNotANumber;
+}
+
 double gradient_norm_of(const v1alpha1::StepReport& report) {
-  return report.has_gradient_norm() ? report.gradient_norm() : std::numeric_limits<double>::quiet_NaN();
+  return report.has_gradient_norm() ? report.gradient_norm() : kNotANumber;
 }
 
 StepAggregator::OpenStep& StepAggregator::open(int attempt, int step) {
@@ -34,7 +40,7 @@ StepAggregator::OpenStep& StepAggregator::open(int attempt, int step) {
   v1alpha1::JobStep& job = open.whole.job;
   job.set_attempt(attempt);
   job.set_step(step);
-  job.set_loss(std::numeric_limits<double>::quiet_NaN());
+  job.set_loss(kNotANumber);
   job.mutable_peak_bytes_per_rank()->Resize(world_size_, 0);
   return open;
 }

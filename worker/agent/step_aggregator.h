@@ -12,7 +12,8 @@
 
 namespace caravan::agent {
 
-// NaN where it was not finite.
+// NaN where they were not finite; the loss is that of a rank with the head.
+double loss_of(const v1alpha1::StepReport& report);
 double gradient_norm_of(const v1alpha1::StepReport& report);
 
 struct WholeStep {
