@@ -46,23 +46,30 @@ bool add_answer(const v1alpha1::CheckpointReport& report, JobProgress& progress)
   return true;
 }
 
-// One that comes twice counts once.
-void add_saved(const v1alpha1::CheckpointReport& report, TimePoint now, JobProgress& progress) {
+TimePoint first_told_at(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now) {
+  return now - std::chrono::duration_cast<TimePoint::duration>(
+                   std::chrono::duration<double>(checkpoint.seconds_ago()));
+}
+
+// Shown with the steps, so that it is news where it ends a trouble alone. Told again after each reconnection,
+// when saves may have failed since.
+bool add_saved(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
+  const v1alpha1::CheckpointReport& report = checkpoint.report();
   std::vector<SavedStep>& known = progress.checkpoints;
-  if (!known.empty() && known.back().step == report.step())
-    known.pop_back();
-  else
-    progress.stall_seconds += report.stall_seconds();
-  known.push_back({report.step(), now});
+  const bool is_same_step = !known.empty() && known.back().step == report.step();
+  if (is_same_step && known.back().attempt == checkpoint.attempt()) return false;
+  if (is_same_step) known.pop_back();  // it was trained again
+  known.push_back({report.step(), first_told_at(checkpoint, now), checkpoint.attempt()});
   if (known.size() > kMostCheckpointsShown) known.erase(known.begin());
+  progress.stall_seconds += report.stall_seconds();
+  return std::exchange(progress.failed_save, std::nullopt).has_value();
 }
 
 bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
   const v1alpha1::CheckpointReport& report = checkpoint.report();
   switch (report.outcome()) {
-    case v1alpha1::CheckpointReport::Written:  // shown with the steps, but for the end of a trouble
-      add_saved(report, now, progress);
-      return std::exchange(progress.failed_save, std::nullopt).has_value();
+    case v1alpha1::CheckpointReport::Written:
+      return add_saved(checkpoint, now, progress);
     case v1alpha1::CheckpointReport::Failed: {
       const bool first = !progress.failed_save;
       if (first || progress.failed_save->step() != report.step())

@@ -13,7 +13,8 @@ namespace caravan::controller {
 // A step whose checkpoint is complete.
 struct SavedStep {
   int step = 0;
-  TimePoint at{};  // when its report arrived
+  TimePoint at{};   // when it was told first
+  int attempt = 0;  // that wrote it
 };
 
 // Whom the coordinator still waits for.

@@ -55,6 +55,56 @@ TEST(AddReport, AnAnswerToARequestIsNewsOnceAndMovesNoCheckpoint) {
   EXPECT_FALSE(add_report(report, kStart, progress));
 }
 
+class Saves : public ::testing::Test {
+ protected:
+  bool tell(v1alpha1::CheckpointReport::Outcome outcome, int step, double seconds_ago = 0) {
+    v1alpha1::JobReport report;
+    report.mutable_checkpoint()->set_attempt(progress_.attempt);
+    report.mutable_checkpoint()->set_seconds_ago(seconds_ago);
+    v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint()->mutable_report();
+    checkpoint.set_outcome(outcome);
+    checkpoint.set_step(step);
+    checkpoint.set_stall_seconds(2);
+    return add_report(report, now_, progress_);
+  }
+
+  TimePoint now_ = kStart;
+  JobProgress progress_{.attempt = 1};
+};
+
+TEST_F(Saves, ThatAreToldAgainCountOnceAndEndNoTrouble) {
+  tell(v1alpha1::CheckpointReport::Written, 500);
+  EXPECT_TRUE(tell(v1alpha1::CheckpointReport::Failed, 600));
+  now_ += std::chrono::seconds(90);
+  EXPECT_FALSE(tell(v1alpha1::CheckpointReport::Written, 500, 90));
+  EXPECT_TRUE(progress_.failed_save);
+  EXPECT_FALSE(tell(v1alpha1::CheckpointReport::Failed, 600, 80));
+  EXPECT_EQ(progress_.stall_seconds, 2 * 2);
+  ASSERT_EQ(progress_.checkpoints.size(), 1U);
+  EXPECT_EQ(progress_.checkpoints[0].at, kStart);
+}
+
+TEST_F(Saves, WhoHearsOfThemLaterKnowsTheirTime) {
+  tell(v1alpha1::CheckpointReport::Written, 500, 90);
+  EXPECT_EQ(progress_.checkpoints.back().at, kStart - std::chrono::seconds(90));
+}
+
+TEST_F(Saves, OfAStepThatWasTrainedAgainTheLastCounts) {
+  tell(v1alpha1::CheckpointReport::Written, 500);
+  progress_.attempt = 2;
+  now_ += std::chrono::seconds(60);
+  tell(v1alpha1::CheckpointReport::Written, 500);
+  ASSERT_EQ(progress_.checkpoints.size(), 1U);
+  EXPECT_EQ(progress_.checkpoints[0].at, now_);
+  EXPECT_EQ(progress_.stall_seconds, 2 * 2);
+}
+
+TEST_F(Saves, AnAttemptIsToldAgainThatItWentOnFromOne) {
+  for (int again = 0; again < 2; ++again) tell(v1alpha1::CheckpointReport::Resumed, 500);
+  EXPECT_EQ(progress_.resumed_step, 500);
+  EXPECT_EQ(progress_.restore_seconds, 2);
+}
+
 TEST(AddReport, StragglersAreNoFailuresAndTheFirstFewAreKept) {
   JobProgress progress{.attempt = 2};
   v1alpha1::JobReport report;

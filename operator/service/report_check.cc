@@ -138,10 +138,13 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   const v1alpha1::CheckpointReport& report = told.report();
   if (report.step() < 1 || (job.steps > 0 && report.step() > job.steps))
     return failure(fmt::format("step {} is none of a job of {} steps", report.step(), job.steps));
-  if (Status right = check_number("stallSeconds", report.stall_seconds(), kMostSeconds); !right)
-    return tl::unexpected(right.error());
+  for (const Status& number : {check_number("stallSeconds", report.stall_seconds(), kMostSeconds),
+                               check_number("secondsAgo", told.seconds_ago(), kMostSeconds)}) {
+    if (!number) return tl::unexpected(number.error());
+  }
   JobCheckpoint kept;
   kept.set_attempt(told.attempt());
+  kept.set_seconds_ago(told.seconds_ago());
   kept.mutable_report()->set_stall_seconds(report.stall_seconds());
   kept.mutable_report()->set_outcome(report.outcome());
   kept.mutable_report()->set_step(report.step());

@@ -188,6 +188,50 @@ TEST_F(CoordinatorProgressTest, TheNextAttemptHearsWhoseMachineWasToBlame) {
   EXPECT_EQ(started.ended(0).suspect_node(), 1);
 }
 
+TEST_F(CoordinatorProgressTest, AfterAReconnectionTheLastCheckpointsAreToldWithTheirAge) {
+  using Checkpoint = v1alpha1::CheckpointReport;
+  LatestReports latest;
+  const auto told_again = [&] {
+    for (const v1alpha1::JobReport& report : std::exchange(told_, {})) latest.add(report, now_);
+    std::vector<std::string> told;
+    for (const v1alpha1::JobReport& report : latest.reports(now_)) {
+      if (report.has_attempt_started())
+        told.push_back(fmt::format("attempt {}", report.attempt_started().attempt()));
+      if (!report.has_checkpoint()) continue;
+      const v1alpha1::JobCheckpoint& checkpoint = report.checkpoint();
+      told.push_back(fmt::format("{} {}, {:.0f} s ago",
+                                 Checkpoint::Outcome_Name(checkpoint.report().outcome()),
+                                 checkpoint.report().step(), checkpoint.seconds_ago()));
+    }
+    return told;
+  };
+  run_first_attempt();
+  checkpoint_of(0, 1, Checkpoint::Resumed, 10);
+  checkpoint_of(0, 1, Checkpoint::Failed, 20);
+  checkpoint_of(0, 1, Checkpoint::Written, 30);
+  EXPECT_THAT(told_again(), ElementsAre("Written 30, 0 s ago", "attempt 1", "Resumed 10, 0 s ago"));
+  pass_alive(seconds(20));
+  checkpoint_of(0, 1, Checkpoint::Failed, 40);
+  EXPECT_THAT(told_again(),
+              ElementsAre("Written 30, 20 s ago", "Failed 40, 0 s ago", "attempt 1", "Resumed 10, 20 s ago"));
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  EXPECT_THAT(told_again(), ElementsAre("Written 30, 30 s ago", "Failed 40, 10 s ago", "attempt 2"));
+}
+
+TEST(LatestReports, WhatCheckpointsCostIsToldUntilItIsRead) {
+  LatestReports latest;
+  v1alpha1::JobReport saved;
+  saved.mutable_checkpoint()->mutable_report()->set_outcome(v1alpha1::CheckpointReport::Written);
+  saved.mutable_checkpoint()->mutable_report()->set_stall_seconds(2);
+  latest.add(saved, {});
+  const auto told = [&] { return latest.reports({}).at(0).checkpoint().report().stall_seconds(); };
+  EXPECT_EQ(told(), 2);
+  latest.note_read();
+  EXPECT_EQ(told(), 0);
+}
+
 class StragglerTest : public CoordinatorProgressTest {
  protected:
   StragglerTest() { config_.ranks_per_stage = 2; }
@@ -231,16 +275,16 @@ TEST_F(StragglerTest, AfterAReconnectionItIsToldBesideTheLastFailure) {
   for (int step = 1; step <= 20; ++step) {
     for (int rank = 0; rank < 4; ++rank) step_of(rank, 2, step, rank == 3 ? 1.5 : 1.0);
   }
-  for (const v1alpha1::JobReport& report : told_) latest.add(report);
+  for (const v1alpha1::JobReport& report : told_) latest.add(report, now_);
   std::vector<std::string> reasons;
-  for (const v1alpha1::JobReport& report : latest.reports()) {
+  for (const v1alpha1::JobReport& report : latest.reports(now_)) {
     if (report.has_event()) reasons.push_back(report.event().reason());
   }
   EXPECT_THAT(reasons, ElementsAre(reasons::kRankFailed, reasons::kStraggler));
   v1alpha1::JobReport next;
   next.mutable_attempt_started()->set_attempt(3);
-  latest.add(next);
-  EXPECT_EQ(latest.reports().size(), 2U) << "the failure and the attempt";
+  latest.add(next, now_);
+  EXPECT_EQ(latest.reports(now_).size(), 2U) << "the failure and the attempt";
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
@@ -57,22 +59,35 @@ class ReportQueue {
 // What brings a reader up to date that comes after the beginning.
 class LatestReports {
  public:
-  void add(const v1alpha1::JobReport& report) {
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  void add(const v1alpha1::JobReport& report, TimePoint now) {
     if (report.has_event()) add_event(report);
     if (report.has_step()) step_ = report;
+    if (report.has_checkpoint()) add_checkpoint({report, now});
     if (report.has_result()) result_ = report;
     if (!report.has_attempt_started()) return;
     attempt_ = report;
     step_.reset();
+    resumed_.reset();
     stragglers_.clear();
   }
-  // In the order in which they happened.
-  std::vector<v1alpha1::JobReport> reports() const {
+  // Somebody has read them, and has counted what checkpoints cost: who comes next is not to count it again.
+  void note_read() {
+    for (auto* told : {&written_, &failed_, &resumed_}) {
+      if (*told) (*told)->report.mutable_checkpoint()->mutable_report()->clear_stall_seconds();
+    }
+  }
+  // In the order in which they happened, but that checkpoints, which outlive attempts, come before all.
+  std::vector<v1alpha1::JobReport> reports(TimePoint now) const {
     std::vector<v1alpha1::JobReport> all;
     const bool failed_since =
         event_ && attempt_ && event_->event().attempt() >= attempt_->attempt_started().attempt();
+    if (written_) all.push_back(written_->told_again(now));
+    if (failed_) all.push_back(failed_->told_again(now));
     if (!failed_since && event_) all.push_back(*event_);
     if (attempt_) all.push_back(*attempt_);
+    if (resumed_) all.push_back(resumed_->told_again(now));
     if (step_) all.push_back(*step_);
     all.insert(all.end(), stragglers_.begin(), stragglers_.end());
     if (failed_since) all.push_back(*event_);
@@ -81,6 +96,33 @@ class LatestReports {
   }
 
  private:
+  struct Checkpoint {
+    v1alpha1::JobReport report;
+    TimePoint at;
+
+    v1alpha1::JobReport told_again(TimePoint now) const {
+      v1alpha1::JobReport again = report;
+      again.mutable_checkpoint()->set_seconds_ago(std::chrono::duration<double>(now - at).count());
+      return again;
+    }
+  };
+
+  void add_checkpoint(Checkpoint told) {
+    switch (told.report.checkpoint().report().outcome()) {
+      case v1alpha1::CheckpointReport::Written:
+        written_ = std::move(told);
+        failed_.reset();
+        break;
+      case v1alpha1::CheckpointReport::Failed:
+        failed_ = std::move(told);
+        break;
+      case v1alpha1::CheckpointReport::Resumed:
+        resumed_ = std::move(told);
+        break;
+      default:
+        break;
+    }
+  }
   void add_event(const v1alpha1::JobReport& report) {
     if (report.event().reason() == reasons::kStraggler) {
       stragglers_.push_back(report);
@@ -93,6 +135,9 @@ class LatestReports {
   std::optional<v1alpha1::JobReport> step_;
   std::optional<v1alpha1::JobReport> event_;     // the last failure
   std::vector<v1alpha1::JobReport> stragglers_;  // of the attempt, of which the coordinator names a few
+  std::optional<Checkpoint> written_;            // the last complete one
+  std::optional<Checkpoint> failed_;             // the last one since
+  std::optional<Checkpoint> resumed_;            // that the attempt goes on from
   std::optional<v1alpha1::JobReport> result_;
 };
 

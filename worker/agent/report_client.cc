@@ -107,7 +107,7 @@ class Client final : public ReportClient {
     const std::scoped_lock lock(mutex_);
     if (over_tls(target_)) {
       if (report.has_step()) keep_one_peak(*report.mutable_step());
-      latest_.add(report);
+      latest_.add(report, std::chrono::steady_clock::now());
     }
     if (stream_) stream_->tell(std::move(report));
   }
@@ -159,13 +159,16 @@ class Client final : public ReportClient {
       lock.unlock();
       auto stream = open_over_tls();
       lock.lock();
-      for (JobReport& report : latest_.reports()) {
+      for (JobReport& report : latest_.reports(std::chrono::steady_clock::now())) {
         if (stream) stream->tell(std::move(report));
       }
       stream_ = std::move(stream);
       const auto since = std::chrono::steady_clock::now();
       if (stream_) changed_.wait(lock, stop, [this] { return lost_; });
-      if (std::chrono::steady_clock::now() - since > target_.longest_pause) pauses.reset();  // it was heard
+      if (std::chrono::steady_clock::now() - since > target_.longest_pause) {  // it was heard
+        pauses.reset();
+        latest_.note_read();
+      }
       if (crowded_out_) pauses.lengthen();
       auto old = std::move(stream_);
       lock.unlock();
