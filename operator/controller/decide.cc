@@ -23,6 +23,7 @@
 #include "operator/controller/story.h"
 #include "operator/controller/suspension_policy.h"
 #include "operator/controller/told_failure.h"
+#include "operator/service/job_progress.h"
 #include "operator/view/plan_status.h"
 #include "operator/view/progress_status.h"
 
@@ -170,9 +171,24 @@ class Decider {
 
   bool end_by_result() {
     EndVerdict end = judge_end(facts_of(job_), seen_.progress, seen_.pods, now_);
-    last_step_ = std::move(end.last_step);
+    hear_last_words(end);
     if (end.restarts > status().restarts()) status().set_restarts(end.restarts);
     return carry_out(std::move(end));
+  }
+
+  // As if they had been reported. Of a checkpoint that the status shows they tell nothing: one may have
+  // failed since.
+  void hear_last_words(const EndVerdict& end) {
+    const auto& saved = end.last_checkpoint;
+    const bool is_new = saved && saved->report().step() != status().last_checkpoint().step();
+    if (!end.last_step && !is_new) return;
+    last_words_ = seen_.progress.value_or(JobProgress{});
+    if (end.last_step) last_words_->step = end.last_step;
+    if (!is_new) return;
+    v1alpha1::JobReport report;
+    *report.mutable_checkpoint() = *saved;
+    add_report(report, now_, *last_words_);
+    follow_saves(*last_words_, job_.generation, now_, status());
   }
 
   // True: the job is over. That it waits or stops comes behind what its user says of suspension.
@@ -261,12 +277,11 @@ class Decider {
 
   // At once with what else users see change, and when no pod is left that could make more.
   void show_steps() {
-    if (!seen_.progress && !last_step_) return;
-    JobProgress progress = seen_.progress.value_or(JobProgress{});
-    if (last_step_) progress.step = last_step_;
+    const std::optional<JobProgress>& progress = last_words_ ? last_words_ : seen_.progress;
+    if (!progress) return;
     const bool urgent = seen_.pods.empty() || has_news();
     decision_.look_again =
-        sooner(decision_.look_again, show_progress(job_.spec, progress, urgent, now_, status()));
+        sooner(decision_.look_again, show_progress(job_.spec, *progress, urgent, now_, status()));
   }
 
   bool has_news() const {
@@ -281,7 +296,7 @@ class Decider {
   TimePoint now_;
   Conditions conditions_;
   Decision decision_;
-  std::optional<v1alpha1::JobStep> last_step_;  // as the last words of a pod tell of it
+  std::optional<JobProgress> last_words_;  // of a pod, with what was reported before
   bool waits_for_result_ = false;
   std::optional<QueueVerdict> queue_;  // of a job that has a plan
   DomainVerdict domains_;

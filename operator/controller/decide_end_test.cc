@@ -32,6 +32,50 @@ TEST(Decide, AnEndWithoutAReportShowsTheLastStepFromThePodsLastWords) {
   EXPECT_EQ(decision.status.progress().loss(), "2.5");
 }
 
+// Of a job whose status shows the checkpoint of step 50.
+class LastWordsOfACheckpoint : public ::testing::Test {
+ protected:
+  LastWordsOfACheckpoint() {
+    snapshot_.progress = JobProgress{.attempt = 1, .checkpoints = {{50, kStart, 1}}};
+    look();
+  }
+  void look() { snapshot_.job.status = decide_at(snapshot_).status; }
+  void fail_to_save(int step) {
+    snapshot_.progress->failed_save.emplace().set_step(step);
+    look();
+  }
+  // The last checkpoint that is complete is that of `step`.
+  void end(int step) {
+    snapshot_.pods[0] = ended_pod(0, 0, kStart);
+    snapshot_.pods[0].last_words =
+        fmt::format(R"({{"result": "Complete", "lastStep": {{"step": 100}}, "lastCheckpoint":
+                        {{"attempt": 1, "report": {{"outcome": "Written", "step": {}}}}}}})",
+                    step);
+    look();
+  }
+  const v1alpha1::JobStatus& status() const { return snapshot_.job.status; }
+
+  Snapshot snapshot_ = running_job(R"(, "checkpoint": {"claimName": "c", "path": "p", "keepLast": 3})");
+};
+
+TEST_F(LastWordsOfACheckpoint, ThatNobodyReportedShowIt) {
+  fail_to_save(75);
+  EXPECT_TRUE(is_true(status(), conditions::kCheckpointFailing));
+  end(100);
+  EXPECT_EQ(status().state(), "Complete");
+  EXPECT_EQ(status().last_checkpoint().path(), "p/step-000100");
+  EXPECT_EQ(status().checkpoints_size(), 2);
+  EXPECT_FALSE(is_true(status(), conditions::kCheckpointFailing));
+}
+
+TEST_F(LastWordsOfACheckpoint, ThatIsShownEndNoTrouble) {
+  fail_to_save(100);
+  snapshot_.progress.reset();  // another leader, to whom nobody has reported yet
+  end(50);
+  EXPECT_EQ(status().state(), "Complete");
+  EXPECT_TRUE(is_true(status(), conditions::kCheckpointFailing));
+}
+
 TEST(Decide, RestartsThatNobodyToldOfStandInTheResult) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();

@@ -16,6 +16,7 @@ EndVerdict end_of(const v1alpha1::JobResult& result) {
   end.reason = end.course == Course::kCompletes ? reasons::kStepsReached : result.reason();
   end.message = result.message();
   if (result.has_last_step()) end.last_step = result.last_step();
+  if (result.has_last_checkpoint()) end.last_checkpoint = result.last_checkpoint();
   return end;  // interrupted: its pods end, which is a loss
 }
 

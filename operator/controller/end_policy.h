@@ -12,8 +12,10 @@
 namespace caravan::controller {
 
 struct EndVerdict : Verdict {
-  std::optional<v1alpha1::JobStep> last_step = {};  // when the last words of a pod tell of it
-  int restarts = 0;                                 // at least so many, of which not all may have been told
+  // When the last words of a pod tell of them.
+  std::optional<v1alpha1::JobStep> last_step = {};
+  std::optional<v1alpha1::JobCheckpoint> last_checkpoint = {};  // that is complete
+  int restarts = 0;  // at least so many, of which not all may have been told
 };
 
 // Last words that cannot be true (see report_check.h) are not heard.

@@ -18,6 +18,7 @@ namespace caravan::controller {
 namespace {
 
 using v1alpha1::AttemptStarted;
+using v1alpha1::CheckpointReport;
 using v1alpha1::EndedAttempt;
 using v1alpha1::JobCheckpoint;
 using v1alpha1::JobEvent;
@@ -135,7 +136,7 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
 
 // The path that counts is the spec's own.
 Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts& job) {
-  const v1alpha1::CheckpointReport& report = told.report();
+  const CheckpointReport& report = told.report();
   if (report.step() < 1 || (job.steps > 0 && report.step() > job.steps))
     return failure(fmt::format("step {} is none of a job of {} steps", report.step(), job.steps));
   for (const Status& number : {check_number("stallSeconds", report.stall_seconds(), kMostSeconds),
@@ -149,7 +150,7 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   kept.mutable_report()->set_outcome(report.outcome());
   kept.mutable_report()->set_step(report.step());
   if (report.request().size() <= kLongestRequest) kept.mutable_report()->set_request(report.request());
-  if (report.outcome() == v1alpha1::CheckpointReport::Failed)
+  if (report.outcome() == CheckpointReport::Failed)
     kept.mutable_report()->set_message(readable(report.message(), kLongestText));
   return kept;
 }
@@ -223,10 +224,16 @@ Result<JobResult> check_result(const JobResult& result, const JobFacts& job, Tim
   kept.set_reason(known_reason(result.reason()));
   kept.set_message(readable(result.message(), kLongestText));
   kept.set_restarts(result.restarts());
-  if (!result.has_last_step()) return kept;
-  auto step = check_step(result.last_step(), job);
-  if (!step) return tl::unexpected(step.error());
-  *kept.mutable_last_step() = std::move(*step);
+  if (result.has_last_step()) {
+    auto step = check_step(result.last_step(), job);
+    if (!step) return tl::unexpected(step.error());
+    *kept.mutable_last_step() = std::move(*step);
+  }
+  if (result.last_checkpoint().report().outcome() == CheckpointReport::Written) {
+    auto saved = check_checkpoint(result.last_checkpoint(), job);
+    if (!saved) return tl::unexpected(saved.error());
+    *kept.mutable_last_checkpoint() = std::move(*saved);
+  }
   return kept;
 }
 

@@ -63,6 +63,9 @@ TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
       {R"({"result": {"result": "Complete", "restarts": -1}})", "attempt -1 cannot be"},
       {R"({"result": {"result": "Complete", "restarts": 2147483647}})", "attempt 2147483647 cannot be"},
       {R"({"result": {"result": "Complete", "lastStep": {"step": 101}}})", "step 101 is none"},
+      {R"({"result": {"result": "Complete",
+                      "lastCheckpoint": {"report": {"outcome": "Written", "step": 101}}}})",
+       "step 101 is none"},
   };
   for (const Case& one : cases) {
     EXPECT_THAT(checked(read(one.report)), HasSubstr(one.why)) << one.report;

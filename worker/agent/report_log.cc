@@ -9,6 +9,18 @@
 #include "worker/agent/report_backlog.h"
 
 namespace caravan::agent {
+namespace {
+
+// As last words have room for it.
+v1alpha1::JobCheckpoint in_short(const v1alpha1::JobCheckpoint& told) {
+  v1alpha1::JobCheckpoint kept;
+  kept.set_attempt(told.attempt());
+  kept.mutable_report()->set_outcome(told.report().outcome());
+  kept.mutable_report()->set_step(told.report().step());
+  return kept;
+}
+
+}  // namespace
 
 void ReportLog::follow(const v1alpha1::JobSpec& spec) {
   between_steps_ = spec.has_log_every_seconds() ? std::chrono::seconds(spec.log_every_seconds()) : kLogEvery;
@@ -52,9 +64,12 @@ void ResultFile::tell(const v1alpha1::JobReport& report) {
     last_step_ = report.step();
     keep_one_peak(*last_step_);
   }
+  if (report.checkpoint().report().outcome() == v1alpha1::CheckpointReport::Written)
+    last_checkpoint_ = in_short(report.checkpoint());
   if (!report.has_result() || path_.empty()) return;
   v1alpha1::JobResult result = report.result();
   if (last_step_) *result.mutable_last_step() = *last_step_;
+  if (last_checkpoint_) *result.mutable_last_checkpoint() = *last_checkpoint_;
   std::ofstream file(path_, std::ios::trunc);
   file << to_json(result);
   if (!file.flush()) spdlog::warn("the result cannot be written to {}", path_);

@@ -27,7 +27,7 @@ class ReportLog {
   std::optional<std::chrono::steady_clock::time_point> step_written_at_;
 };
 
-// The result with its last step: at most 4 KiB, however many ranks there are.
+// The result with its last step and checkpoint: at most 4 KiB, however many ranks there are.
 class ResultFile {
  public:
   explicit ResultFile(std::string path) : path_(std::move(path)) {}
@@ -36,6 +36,7 @@ class ResultFile {
  private:
   const std::string path_;  // empty: nowhere
   std::optional<v1alpha1::JobStep> last_step_;
+  std::optional<v1alpha1::JobCheckpoint> last_checkpoint_;
 };
 
 }  // namespace caravan::agent

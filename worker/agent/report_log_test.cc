@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/file_contents.h"
+#include "common/json.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/captured_log.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -72,6 +75,32 @@ TEST(ReportLog, WhatHappensIsWritten) {
   EXPECT_EQ(captured.text(),
             "info CheckpointFailed: step 3 has no checkpoint, and training goes on: the disk is full\n"
             "warning RankFailed: rank 1 died first\n");
+}
+
+TEST(ResultFile, TellsOfTheLastStepAndOfTheLastCheckpointThatIsComplete) {
+  const test::TemporaryFolder folder;
+  ResultFile file(folder.path() / "result");
+  file.tell(step(4));
+  v1alpha1::JobReport saved;
+  saved.mutable_checkpoint()->set_attempt(2);
+  v1alpha1::CheckpointReport& checkpoint = *saved.mutable_checkpoint()->mutable_report();
+  for (const auto& [outcome, number] : {std::pair(v1alpha1::CheckpointReport::Resumed, 2),
+                                        {v1alpha1::CheckpointReport::Written, 3},
+                                        {v1alpha1::CheckpointReport::Failed, 4}}) {
+    checkpoint.set_outcome(outcome);
+    checkpoint.set_step(number);
+    checkpoint.set_path(std::string(4096, 'p'));
+    file.tell(saved);
+  }
+  v1alpha1::JobReport ended;
+  ended.mutable_result()->set_result("Complete");
+  file.tell(ended);
+  const std::string text = file_contents(folder.path() / "result").value();
+  EXPECT_LT(text.size(), 1024U);
+  const auto result = from_json<v1alpha1::JobResult>(text).value();
+  EXPECT_EQ(result.last_step().step(), 4);
+  EXPECT_EQ(result.last_checkpoint().attempt(), 2);
+  EXPECT_EQ(result.last_checkpoint().report().step(), 3);
 }
 
 }  // namespace
