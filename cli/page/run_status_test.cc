@@ -90,6 +90,20 @@ TEST_F(RunStatusTest, ShowsStepsWithTheTimeThatIsLeft) {
   EXPECT_EQ(status_.progress().estimated_remaining_seconds(), 3);
 }
 
+TEST_F(RunStatusTest, AStepThatEvaluatesIsNotTheSpeedOfTheJob) {
+  JobReport made;
+  made.mutable_step()->set_step(5);
+  made.mutable_step()->set_seconds(8);
+  made.mutable_step()->set_tokens_per_second(100);
+  made.mutable_step()->set_mfu(0.1);
+  made.mutable_step()->set_usual_seconds(2);
+  made.mutable_step()->set_mean_seconds(2.5);
+  report(made);
+  EXPECT_EQ(status_.progress().tokens_per_second(), "400");
+  EXPECT_EQ(status_.progress().mfu_percent(), "40.0");
+  EXPECT_EQ(status_.progress().estimated_remaining_seconds(), 13);
+}
+
 TEST_F(RunStatusTest, ShowsARestartUntilTheNextAttempt) {
   begin(1);
   step(1, 1);

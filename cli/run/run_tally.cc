@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/caravan/v1alpha1/step_speed.h"
+
 namespace caravan::cli {
 
 void RunTally::add(const v1alpha1::JobStep& step) {
@@ -10,7 +12,7 @@ void RunTally::add(const v1alpha1::JobStep& step) {
   last_step_ = step.step();
   if (!first_loss_) first_loss_ = step.loss();
   last_loss_ = step.loss();
-  last_seconds_ = step.seconds();
+  expected_seconds_ = expected_seconds(step);
 
   const auto ranks = static_cast<std::size_t>(step.peak_bytes_per_rank_size());
   peak_bytes_per_rank_.resize(std::max(peak_bytes_per_rank_.size(), ranks), 0);
@@ -48,9 +50,8 @@ std::optional<double> RunTally::mfu() const {
 }
 
 std::optional<double> RunTally::remaining_seconds(int steps) const {
-  const std::optional<double> per_step = counted_steps_ > 0 ? mean_step_seconds() : last_seconds_;
-  if (!per_step) return std::nullopt;
-  return *per_step * std::max(0, steps - last_step_);
+  if (!expected_seconds_) return std::nullopt;
+  return *expected_seconds_ * std::max(0, steps - last_step_);
 }
 
 }  // namespace caravan::cli

@@ -32,7 +32,7 @@ class RunTally {
   std::optional<double> mfu() const;
   const std::vector<int64_t>& peak_bytes_per_rank() const { return peak_bytes_per_rank_; }
 
-  // Before a step was counted, the last step's time is the best guess.
+  // As the last step tells (step_speed.h); absent before the first.
   std::optional<double> remaining_seconds(int steps) const;
 
  private:
@@ -41,7 +41,7 @@ class RunTally {
   std::optional<int> resumed_step_;
   std::optional<double> first_loss_;
   std::optional<double> last_loss_;
-  std::optional<double> last_seconds_;
+  std::optional<double> expected_seconds_;  // of a step
   int counted_steps_ = 0;
   double counted_seconds_ = 0;
   double worst_seconds_ = 0;

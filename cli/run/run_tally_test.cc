@@ -43,7 +43,9 @@ TEST(RunTally, GuessesTheRemainingTimeFromTheFirstStepUntilItHasBetter) {
   RunTally tally;
   tally.add(step(1, 1, 8));
   EXPECT_THAT(tally.remaining_seconds(11), Optional(Eq(80.0)));
-  tally.add(step(1, 2, 2));
+  v1alpha1::JobStep second = step(1, 2, 40);
+  second.set_mean_seconds(2);
+  tally.add(second);
   EXPECT_THAT(tally.remaining_seconds(11), Optional(Eq(18.0)));
 }
 

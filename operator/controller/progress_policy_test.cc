@@ -39,6 +39,27 @@ TEST(ProgressPolicy, BeforeTheFirstStepNoColumnIsBlank) {
   EXPECT_EQ(status.progress().mfu_percent(), "-") << "the peak of the device is not known";
 }
 
+TEST(ProgressPolicy, SpeedIsThatOfAUsualStepAlsoAtTheEnd) {
+  v1alpha1::JobStatus status;
+  JobProgress progress{.attempt = 1};
+  v1alpha1::JobStep& step = progress.step.emplace();
+  step.set_step(90);
+  step.set_seconds(40);
+  step.set_tokens_per_second(100);
+  step.set_mfu(0.01);
+  const auto shown = [&] {
+    status.Clear();
+    show_progress(job().spec, progress, false, kStart, status);
+    const v1alpha1::ProgressStatus& now = status.progress();
+    return fmt::format("{} tokens/s, MFU {}, {} s left", now.tokens_per_second(), now.mfu_percent(),
+                       now.estimated_remaining_seconds());
+  };
+  EXPECT_EQ(shown(), "100 tokens/s, MFU 1.0, 400 s left") << "an agent of an earlier version";
+  step.set_usual_seconds(1);
+  step.set_mean_seconds(1.4);
+  EXPECT_EQ(shown(), "4000 tokens/s, MFU 40.0, 14 s left");
+}
+
 TEST(ProgressPolicy, TheLastCompleteCheckpointIsShownWithItsFolder) {
   v1alpha1::JobReport report;
   v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint()->mutable_report();

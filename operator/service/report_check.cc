@@ -13,6 +13,7 @@
 #include "policy/memory_shortage.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
+#include "proto/caravan/v1alpha1/step_speed.h"
 
 namespace caravan::controller {
 namespace {
@@ -113,8 +114,11 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
     return failure(fmt::format("step {} is none of a job of {} steps", step.step(), job.steps));
   for (const Status& number :
        {check_number("seconds", step.seconds(), kMostSeconds),
+        check_number("usualSeconds", step.usual_seconds(), kMostSeconds),
+        check_number("meanSeconds", step.mean_seconds(), kMostSeconds),
         check_number("tokensPerSecond", step.tokens_per_second(), kMostTokensPerSecond),
-        check_number("mfu", step.mfu(), kMostMfu)}) {
+        check_number("usual tokensPerSecond", usual_tokens_per_second(step), kMostTokensPerSecond),
+        check_number("mfu", step.mfu(), kMostMfu), check_number("usual mfu", usual_mfu(step), kMostMfu)}) {
     if (!number) return tl::unexpected(number.error());
   }
   JobStep kept;
@@ -126,6 +130,8 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
   kept.set_gradient_norm(step.gradient_norm());
   kept.set_learning_rate(step.learning_rate());
   kept.set_seconds(step.seconds());
+  if (step.has_usual_seconds()) kept.set_usual_seconds(step.usual_seconds());
+  if (step.has_mean_seconds()) kept.set_mean_seconds(step.mean_seconds());
   kept.set_tokens_per_second(step.tokens_per_second());
   if (step.has_mfu()) kept.set_mfu(step.mfu());
   const auto& peaks = step.peak_bytes_per_rank();

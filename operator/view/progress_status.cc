@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/quantity.h"
 #include "operator/api/names.h"
+#include "proto/caravan/v1alpha1/step_speed.h"
 
 namespace caravan::controller {
 namespace {
@@ -47,15 +48,15 @@ void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) 
 void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
                v1alpha1::ProgressStatus& shown) {
   const int steps = spec.training().steps();
-  const double remaining = std::min(std::max(0, steps - step.step()) * step.seconds(), kMostSeconds);
+  const double remaining = std::min(std::max(0, steps - step.step()) * expected_seconds(step), kMostSeconds);
   shown.Clear();
   shown.set_step(step.step());
   shown.set_steps(steps);
   shown.set_percent(static_cast<int>(std::int64_t{100} * step.step() / std::max(1, steps)));
   shown.set_estimated_remaining_seconds(static_cast<int>(std::ceil(remaining)));
   shown.set_loss(shown_loss(step.loss()));
-  shown.set_mfu_percent(step.has_mfu() ? fmt::format("{:.1f}", 100 * step.mfu()) : kNoMfu);
-  shown.set_tokens_per_second(fmt::format("{:.0f}", step.tokens_per_second()));
+  shown.set_mfu_percent(step.has_mfu() ? fmt::format("{:.1f}", 100 * usual_mfu(step)) : kNoMfu);
+  shown.set_tokens_per_second(fmt::format("{:.0f}", usual_tokens_per_second(step)));
   if (const std::int64_t peak = fullest(step); peak > 0)
     shown.set_peak_memory_per_device(readable_quantity(peak));
   shown.set_last_update_time(to_text(now));

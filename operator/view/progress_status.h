@@ -14,7 +14,7 @@ namespace caravan::controller {
 // Of a job that has made no step yet.
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 
-// The step that was made last, as of now.
+// The step that was made last, as of now; speed and the time that is left as step_speed.h has them.
 void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
                v1alpha1::ProgressStatus& shown);
 

@@ -24,12 +24,23 @@ void CoordinatorState::on_step(int rank, const v1alpha1::StepReport& report) {
   auto whole = steps_.add(attempt_, rank, report);
   if (!whole) return;
   clock_.finish_step(report.step(), whole->job.seconds(), now_);
+  tell_speed(whole->job);
   step_seconds_ = whole->job.seconds();
   made_step_ = true;
   v1alpha1::JobReport told;
   *told.mutable_step() = std::move(whole->job);
   effects_.push_back(Tell{std::move(told)});
   find_stragglers(report.step(), whole->work_seconds);
+}
+
+// The first step of an attempt warms caches up and forms connections.
+void CoordinatorState::tell_speed(v1alpha1::JobStep& step) {
+  if (made_step_) {
+    ++counted_steps_;
+    counted_seconds_ += step.seconds();
+  }
+  if (const auto usual = clock_.usual_seconds()) step.set_usual_seconds(*usual);
+  if (counted_steps_ > 0) step.set_mean_seconds(counted_seconds_ / counted_steps_);
 }
 
 void CoordinatorState::find_stragglers(int step, const std::vector<double>& work_seconds) {

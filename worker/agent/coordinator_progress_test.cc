@@ -188,6 +188,37 @@ TEST_F(CoordinatorProgressTest, TheNextAttemptHearsWhoseMachineWasToBlame) {
   EXPECT_EQ(started.ended(0).suspect_node(), 1);
 }
 
+TEST_F(CoordinatorProgressTest, StepsAreToldWithWhatStepsTake) {
+  // What all ranks have made.
+  const auto step_that_takes = [&](double seconds, int attempt, int number) {
+    for (int rank = 0; rank < 4; ++rank) {
+      AgentMessage message;
+      v1alpha1::StepReport& report = *update(message, attempt, rank).mutable_step();
+      report.set_step(number);
+      report.set_seconds(seconds);
+      from(rank / 2, message);
+    }
+    return told_.back().step();
+  };
+  run_first_attempt();
+  EXPECT_FALSE(step_that_takes(9, 1, 1).has_mean_seconds()) << "it warms up";
+  const v1alpha1::JobStep second = step_that_takes(2, 1, 2);
+  EXPECT_FALSE(second.has_usual_seconds());
+  EXPECT_EQ(second.mean_seconds(), 2);
+  for (const int number : {3, 4}) EXPECT_EQ(step_that_takes(2, 1, number).usual_seconds(), 2);
+  interlude_of(0, 1, 6);  // such as the wait for a checkpoint behind the step that is told next
+  const v1alpha1::JobStep evaluated = step_that_takes(8, 1, 5);
+  EXPECT_EQ(evaluated.seconds(), 8);
+  EXPECT_EQ(evaluated.usual_seconds(), 2);
+  EXPECT_EQ(evaluated.mean_seconds(), (2 + 2 + 2 + 8) / 4.0);
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  const v1alpha1::JobStep again = step_that_takes(9, 2, 1);
+  EXPECT_FALSE(again.has_usual_seconds());
+  EXPECT_EQ(again.mean_seconds(), evaluated.mean_seconds()) << "it warms up";
+}
+
 TEST_F(CoordinatorProgressTest, AfterAReconnectionTheLastCheckpointsAreToldWithTheirAge) {
   using Checkpoint = v1alpha1::CheckpointReport;
   LatestReports latest;

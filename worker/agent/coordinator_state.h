@@ -166,6 +166,7 @@ class CoordinatorState {
 
   // coordinator_progress.cc
   void on_step(int rank, const v1alpha1::StepReport& report);
+  void tell_speed(v1alpha1::JobStep& step);
   void find_stragglers(int step, const std::vector<double>& work_seconds);
   void send_slowdowns();
   void on_checkpoint(const v1alpha1::CheckpointReport& report);
@@ -212,6 +213,8 @@ class CoordinatorState {
   // Of the job.
   bool stop_requested_ = false;
   SaveWish save_wish_;
+  int counted_steps_ = 0;  // of all attempts, without the first of each
+  double counted_seconds_ = 0;
   int restarts_;
   policy::Budget budget_;
   std::deque<v1alpha1::EndedAttempt> ended_;  // the latest

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "common/json.h"
+#include "proto/caravan/v1alpha1/step_speed.h"
 #include "report_text/checkpoint_line.h"
 #include "worker/agent/report_backlog.h"
 
@@ -55,7 +56,7 @@ void ReportLog::write(const v1alpha1::JobStep& step) {
   const bool is_due = !step_written_at_ || now - *step_written_at_ >= between_steps_;
   if (!is_due && step.step() < figures_.steps) return;
   step_written_at_ = now;
-  const double remaining = (figures_.steps - step.step()) * step.seconds();
+  const double remaining = (figures_.steps - step.step()) * expected_seconds(step);
   spdlog::info("{}", step_line(step, figures_, remaining, {}));
 }
 

@@ -39,6 +39,16 @@ TEST(ReportLog, StepsAreAsFarApartAsIsAskedForButForTheLast) {
             "info step 4/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 0.0s\n");
 }
 
+TEST(ReportLog, WhatIsLeftIsGuessedByAllSteps) {
+  const testing::CapturedLog captured;
+  ReportLog log(job_of_four_steps(0));
+  v1alpha1::JobReport evaluated = step(2);
+  evaluated.mutable_step()->set_seconds(40);
+  evaluated.mutable_step()->set_mean_seconds(1.5);
+  log.tell(evaluated);
+  EXPECT_THAT(captured.text(), HasSubstr("eta 3.0s"));
+}
+
 TEST(ReportLog, EveryStepIsWrittenFromWhenThatIsAskedFor) {
   const testing::CapturedLog captured;
   ReportLog log(job_of_four_steps(3600));

@@ -38,12 +38,12 @@ void StepClock::expect_delay(int step) {
 
 StepClock::Seconds StepClock::limit(std::chrono::seconds stall_timeout) const {
   const auto usual = usual_seconds();
-  if (!usual) return stall_timeout;
+  if (!usual || last_step_ < delayed_step_) return stall_timeout;
   return std::min<Seconds>(stall_timeout, std::max(kShortestLimit, Seconds(kStepsPerLimit * *usual)));
 }
 
 std::optional<double> StepClock::usual_seconds() const {
-  if (step_seconds_.size() < kFewestSteps || last_step_ < delayed_step_) return std::nullopt;
+  if (step_seconds_.size() < kFewestSteps) return std::nullopt;
   return median_seconds_;
 }
 

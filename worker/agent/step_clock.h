@@ -29,7 +29,7 @@ class StepClock {
   // Since something was done.
   Seconds silence(TimePoint now) const { return now - last_progress_; }
   Seconds limit(std::chrono::seconds stall_timeout) const;
-  // How long a step takes; absent before the third one, and while one is delayed.
+  // How long a step takes; absent before the third one.
   std::optional<double> usual_seconds() const;
 
  private:

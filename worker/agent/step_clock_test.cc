@@ -60,6 +60,7 @@ TEST_F(StepClockTest, AStepThatIsDelayedForWhatIsNoStepHasTheWholeTimeout) {
   for (int step = 1; step <= 3; ++step) finish(step, 20);
   clock_.expect_delay(5);
   EXPECT_EQ(clock_.limit(kTimeout), kTimeout);
+  EXPECT_EQ(clock_.usual_seconds(), 20);
   finish(4, 20);
   EXPECT_EQ(clock_.limit(kTimeout), kTimeout) << "the announcement came before the fourth step was whole";
   finish(5, 20);
