@@ -51,7 +51,8 @@ class Sample:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if text else None
+    """None where there is none yet, and where it is not known, which the status has a dash for."""
+    return float(text) if text not in ("", "-") else None
 
 
 def progress_of(status: job_pb2.ProgressStatus) -> Progress:

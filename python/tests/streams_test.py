@@ -115,6 +115,12 @@ class Watch(unittest.TestCase):
         self.assertTrue(job.wait().is_complete)
         self.assertEqual(10, job.progress.step)
 
+    def test_a_model_flops_utilization_that_nobody_knows_is_none(self):
+        at = job_at(3)
+        at.object.status.progress.mfu_percent = "-"
+        job = self.serve([Response(kind=Response.Changed, job=at), changed(10, ended="Complete")])
+        self.assertEqual([(3, None)], [(each.progress.step, each.progress.mfu) for each in job.watch()][:1])
+
     def test_a_failed_job_raises_its_cause(self):
         job = self.serve([changed(3, ended="Failed")])
         with self.assertRaisesRegex(caravan.JobFailedError, "llama: Because: it did"):
