@@ -12,11 +12,21 @@ namespace {
 constexpr std::chrono::seconds kResultMayFollow{30};
 constexpr std::chrono::milliseconds kAMoment{1};
 
+// A pod was deleted for it, or made again. The API server's times are whole seconds.
+bool is_answered(const Absence& absence, const std::vector<PodView>& pods) {
+  const TimePoint told = std::chrono::floor<std::chrono::seconds>(absence.at);
+  return std::ranges::any_of(pods, [&](const PodView& pod) {
+    const bool is_theirs = pod.node == 0 || std::ranges::count(absence.nodes, pod.node) > 0;
+    return is_theirs && (pod.created_at > told || (pod.deleted_at && *pod.deleted_at >= told));
+  });
+}
+
 }  // namespace
 
 const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods) {
   if (!progress || !progress->absence) return nullptr;
   const Absence& absence = *progress->absence;
+  if (is_answered(absence, pods)) return nullptr;
   std::vector<const PodView*> absent;
   const PodView* coordinator = nullptr;
   for (const PodView& pod : pods) {
@@ -44,8 +54,8 @@ FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
       verdict.look_again = sooner(verdict.look_again, until(*pod->gone_by + kAMoment, now));
       continue;
     }
-    if (pod != nullptr && ended_by_itself(*pod) && pod->finished_at) {
-      const TimePoint judged_at = *pod->finished_at + kResultMayFollow;
+    if (pod != nullptr && ended_by_itself(*pod) && ended_at(*pod, now)) {
+      const TimePoint judged_at = *ended_at(*pod, now) + kResultMayFollow;
       if (now < judged_at) {
         verdict.look_again = sooner(verdict.look_again, until(judged_at, now));
         verdict.result_may_follow = true;

@@ -18,7 +18,7 @@
 namespace caravan::controller {
 
 // The pod that is made again, since agents that run have not joined their gang for long: the first of those,
-// or the coordinator's where nobody has found it. Null: none.
+// or the coordinator's where nobody has found it. Null: none, as while one of them is on its way.
 const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,

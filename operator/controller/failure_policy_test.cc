@@ -127,6 +127,41 @@ TEST(FailurePolicy, APodThatItsMachineEvictsCosts) {
   EXPECT_TRUE(verdict.counts);
   EXPECT_EQ(verdict.machine, "") << "which is not to blame";
   EXPECT_THAT(verdict.message, HasSubstr("was evicted by its machine: it took more than 2Gi of the disk"));
+  evicted.exit_code = 75;  // its agent was told to end
+  EXPECT_TRUE(judge("{}").counts);
+}
+
+TEST(FailurePolicy, AnAgentThatWasToldToEndByAMachineThatEvictsItsPodCosts) {
+  JobProgress progress;
+  progress.attempt = 1;
+  progress.event = told("Preempted");
+  progress.event->set_counts(false);
+  progress.event_at = kStart;
+  const auto judge = [&](const PodView& pod, TimePoint now) {
+    return judge_report(job().spec, running_status(), progress, {running_pod(0), pod}, now);
+  };
+  EXPECT_EQ(judge(running_pod(1), kStart).course, Course::kGoesOn) << "why it ends is told later";
+  PodView evicted = ended_pod(1, 75, kStart + 1s);
+  EXPECT_FALSE(judge(evicted, kStart + 1s).counts);
+  evicted.evicted = true;
+  const FailureVerdict verdict = judge(evicted, kStart + 1s);
+  EXPECT_EQ(verdict.course, Course::kRestarts);
+  EXPECT_TRUE(verdict.counts);
+  EXPECT_EQ(verdict.reason, reasons::kPodLost);
+  const FailureVerdict waited = judge(running_pod(1), kStart + 11s);
+  EXPECT_EQ(waited.course, Course::kRestarts);
+  EXPECT_FALSE(waited.counts);
+  EXPECT_FALSE(judge(deleted_pod(1), kStart).counts) << "known at once";
+  EXPECT_EQ(judge(deleted_pod(1), kStart).course, Course::kRestarts);
+}
+
+TEST(FailurePolicy, AnEndThatLiesAheadIsNotWaitedFor) {
+  const PodView late = ended_pod(1, 1, kStart + 1h);  // by a clock that is wrong
+  const auto judge = [&](const PodView& pod) {
+    return judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
+  };
+  EXPECT_EQ(judge(late).course, Course::kRestarts);
+  EXPECT_TRUE(judge(ended_pod(1, 1, kStart + 30s)).result_may_follow);
 }
 
 TEST(FailurePolicy, APodThatLeavesIsLookedAtAgainWhenItsGraceIsOver) {
@@ -328,6 +363,22 @@ TEST(FailurePolicy, OfAgentsThatDoNotJoinOnePodIsMadeAgainOrTheOneThatNobodyFind
   EXPECT_EQ(absent_pod(progress, pods), &pods[2]) << "node 1 has not started yet";
   pods[2].gone_by = kStart + 400s;
   EXPECT_EQ(absent_pod(progress, pods), nullptr);
+}
+
+TEST(FailurePolicy, OfSeveralAgentsThatDoNotJoinOnePodIsMadeAgainAtATime) {
+  std::vector<PodView> pods{running_pod(0), running_pod(1), running_pod(2), running_pod(3)};
+  for (PodView& pod : pods) pod.running_since = pod.created_at = kStart;
+  JobProgress progress;
+  progress.absence = {.nodes = {1, 2}, .at = kStart + 300'500ms};
+  ASSERT_EQ(absent_pod(progress, pods), &pods[1]);
+  pods[1].deleted_at = kStart + 300s;  // as the API server writes 300.6
+  pods[1].gone_by = kStart + 600s;
+  EXPECT_EQ(absent_pod(progress, pods), nullptr) << "it is on its way";
+  pods[1] = running_pod(1);
+  pods[1].created_at = kStart + 310s;
+  EXPECT_EQ(absent_pod(progress, pods), nullptr) << "it may join";
+  progress.absence->at = kStart + 700s;
+  EXPECT_EQ(absent_pod(progress, pods), &pods[2]) << "told again";
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 namespace caravan::controller {
 namespace {
 
+constexpr std::chrono::minutes kMostClockSkew{1};
+
 bool has_left(const PodView& pod) {
   return pod.ended() && pod.exit_code == static_cast<int>(ExitCode::kLeft);
 }
@@ -34,7 +36,9 @@ std::string describe(const Loss& loss) {
 
 std::string reason_of(const Loss& loss) {
   const bool never_ran = loss.pod != nullptr && loss.pod->gone_by && loss.pod->phase == PodPhase::kPending;
-  if (loss.pod != nullptr && (loss.pod->disrupted || has_left(*loss.pod) || never_ran))
+  // A machine that evicts a pod tells its agent to end first.
+  const bool was_told_to_end = loss.pod != nullptr && has_left(*loss.pod) && !loss.pod->evicted;
+  if (loss.pod != nullptr && (loss.pod->disrupted || was_told_to_end || never_ran))
     return reasons::kPreempted;
   if (loss.pod != nullptr && loss.pod->out_of_memory) return reasons::kOutOfMemory;
   return reasons::kPodLost;
@@ -43,6 +47,11 @@ std::string reason_of(const Loss& loss) {
 bool ended_by_itself(const PodView& pod) {
   return pod.ended() && pod.exit_code && *pod.exit_code < policy::kSignalExitCode && !pod.disrupted &&
          !has_left(pod);
+}
+
+std::optional<TimePoint> ended_at(const PodView& pod, TimePoint now) {
+  const bool is_ahead = pod.finished_at && *pod.finished_at > now + kMostClockSkew;
+  return is_ahead ? std::nullopt : pod.finished_at;
 }
 
 bool may_still_save(const PodView& pod, TimePoint now) {

@@ -1,6 +1,7 @@
 // A pod of a job that is lost: which one it is, why it went, and what rules and people call that. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,6 +24,8 @@ std::string reason_of(const Loss& loss);
 
 // Its agent ended by its own decision, and may have heard of the job's end before we do.
 bool ended_by_itself(const PodView& pod);
+// By its machine's clock; nothing where that is wrong: an end that lies ahead is not waited for.
+std::optional<TimePoint> ended_at(const PodView& pod, TimePoint now);
 // It is being deleted, and its gang may write a checkpoint first.
 bool may_still_save(const PodView& pod, TimePoint now);
 

@@ -30,8 +30,8 @@ bool needs_certificates(const v1alpha1::JobStatus& status, TimePoint now) {
 }
 
 // A pod that its machine rejected has no end of its own.
-TimePoint replaced_at(const PodView& pod, const v1alpha1::JobStatus& status) {
-  return pod.finished_at.value_or(pod.created_at) + policy::pause_before_restart(status.short_attempts());
+TimePoint replaced_at(const PodView& pod, const v1alpha1::JobStatus& status, TimePoint now) {
+  return ended_at(pod, now).value_or(pod.created_at) + policy::pause_before_restart(status.short_attempts());
 }
 
 // What stands in the way of a node's next pod.
@@ -47,7 +47,7 @@ DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
       return {.in_the_way = pod.name == pod_name(job.key.name, pod.node, job.status.attempt())};
     return {.in_the_way = true, .look_again = until_gone(pod, now)};
   }
-  const TimePoint ready = replaced_at(pod, job.status);
+  const TimePoint ready = replaced_at(pod, job.status, now);
   if (now < ready) return {.in_the_way = true, .look_again = until(ready, now)};
   return {.is_deleted = true};
 }

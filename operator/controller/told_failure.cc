@@ -22,6 +22,14 @@ std::string restart_reason(const std::string& reason) {
   return reasons::kRankFailed;
 }
 
+// Why it ended, its machine tells later. One that was deleted is known: of an agent that was told to end
+// while nobody deletes a pod, the machine may evict it.
+bool may_be_a_pods_end(const v1alpha1::JobEvent& event, const std::vector<PodView>& pods) {
+  if (event.reason() == reasons::kPodLost) return true;
+  const auto is_deleted = [](const PodView& pod) { return pod.gone_by.has_value(); };
+  return event.reason() == reasons::kPreempted && std::ranges::none_of(pods, is_deleted);
+}
+
 // How long the pod's end is still waited for; nothing when it is known or nobody waits for it.
 LookAgain wait_for_end(const JobProgress& progress, const PodView* lost, TimePoint now) {
   const bool goes_on = progress.attempt > progress.event->attempt();
@@ -55,14 +63,17 @@ FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
   const v1alpha1::FailurePolicy& policy = spec.failure_policy();
   const std::string suspect =
       event.has_suspect_node() ? machine_of(pods, event.suspect_node(), event.attempt()) : "";
-  if (event.reason() != reasons::kPodLost) {
+  // A pod that is leaving may be another than the one that was lost.
+  const PodView* pod = lost_pod(pods, event.attempt(), Among::kEnded, now);
+  if (may_be_a_pods_end(event, pods)) {
+    if (const LookAgain wait = wait_for_end(progress, pod, now)) return {{.look_again = wait}};
+  }
+  const bool is_evicted = event.reason() == reasons::kPreempted && pod != nullptr && pod->evicted;
+  if (event.reason() != reasons::kPodLost && !is_evicted) {
     FailureVerdict verdict = judge_rank_failure(policy, status, event, now);
     verdict.machine = suspect;
     return verdict;
   }
-  // A pod that is leaving may be another than the one that was lost.
-  const PodView* pod = lost_pod(pods, event.attempt(), Among::kEnded, now);
-  if (const LookAgain wait = wait_for_end(progress, pod, now)) return {{.look_again = wait}};
   if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
   const std::string told = event.message().substr(0, event.message().find(';'));
   FailureVerdict verdict = judge_loss(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
