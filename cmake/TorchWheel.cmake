@@ -1,9 +1,10 @@
 # LibTorch from the wheel that ./dev setup installs, as the imported targets torch::cpu and torch::c10.
 # find_package(Torch) of the wheel insists on a full CUDA toolkit, which a CPU build does not need.
 
-set(TORCH_WHEEL_DIR "" CACHE PATH "site-packages/torch of another wheel than ./dev setup installs")
+set(CARAVAN_TORCH_WHEELS libtorch CACHE STRING "Set of wheels with LibTorch: libtorch, or cuda, which has all of CUDA's libraries")
+set(TORCH_WHEEL_DIR "" CACHE PATH "site-packages/torch of another wheel than that set has")
 if(NOT TORCH_WHEEL_DIR)
-  caravan_wheels(libtorch _libtorch)
+  caravan_wheels(${CARAVAN_TORCH_WHEELS} _libtorch)
   file(GLOB TORCH_WHEEL_DIR "${_libtorch}/lib/python3.*/site-packages/torch")
 endif()
 if(NOT EXISTS "${TORCH_WHEEL_DIR}/lib/libtorch_cpu.so")

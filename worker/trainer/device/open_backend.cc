@@ -33,8 +33,8 @@ tl::unexpected<Error> not_loaded(const std::string& reason) {
   const std::string message =
       no_gpu(why,
              "take the worker image for NVIDIA GPUs (./dev image --cuda; spec.worker.image, or "
-             "images.workerCuda for all jobs) or a build of the preset cuda with CUDA's libraries beside "
-             "LibTorch's");
+             "images.workerCuda for all jobs), or where there is no image build/gpu/bin/caravan of "
+             "./dev build gpu");
   const bool would_fail_anywhere = says("No such file or directory") || says("undefined symbol");
   return would_fail_anywhere ? bad_input(message) : failure(message);
 }

@@ -38,7 +38,7 @@ TEST(OpenBackend, CountsWhatTensorsOnProcessorsTake) {
   EXPECT_EQ(counter.live_bytes(), 0);
 }
 
-TEST(OpenBackend, AGpuWithoutItsLibrarySaysWhichImageHasIt) {
+TEST(OpenBackend, AGpuWithoutItsLibrarySaysWhichImageAndWhichBuildHaveIt) {
   TrainerOptions options;
   options.device = DeviceKind::Gpu;
   const auto device = open_backend(options, "/nowhere");
@@ -46,7 +46,8 @@ TEST(OpenBackend, AGpuWithoutItsLibrarySaysWhichImageHasIt) {
   EXPECT_THAT(device.error().message,
               HasSubstr("spec.resources.device.kind is GPU, but the library for GPUs cannot be loaded "
                         "(/nowhere/libcaravan_device_cuda.so: cannot open shared object file"));
-  EXPECT_THAT(device.error().message, HasSubstr("take the worker image for NVIDIA GPUs"));
+  EXPECT_THAT(device.error().message, HasSubstr("take the worker image for NVIDIA GPUs (./dev image --cuda"));
+  EXPECT_THAT(device.error().message, HasSubstr("build/gpu/bin/caravan of ./dev build gpu"));
   EXPECT_EQ(device.error().code, ExitCode::kBadInput) << "the same image would fail on any machine";
 }
 
