@@ -93,9 +93,18 @@ void say_what_is_missing(const std::string& data) {
           : fmt::format("{} is not there yet", path));
 }
 
+void say_what_claim_needs(const std::string& claim, const std::string& data) {
+  say(fmt::format("copy {} to the claim {}: see \"The volume\" in docs/user/kubernetes.md", shell_path(data),
+                  claim));
+}
+
 void say_what_is_next(const InitOptions& options) {
   const std::string& claim = options.wish.claim;
-  if (!options.wish.tokens && claim.empty()) say_what_is_missing(options.wish.data);
+  if (!claim.empty()) {
+    say_what_claim_needs(claim, options.wish.data);
+  } else if (!options.wish.tokens) {
+    say_what_is_missing(options.wish.data);
+  }
   if (options.file == kStandardStream) return;
   const std::string file = shell_path(options.file);
   std::string then = fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", file);

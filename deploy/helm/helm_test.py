@@ -212,6 +212,13 @@ class Notes(OnAServer):
                               f"kubectl {namespace}apply -f examples/kubernetes.yaml",
                               f"kubectl {namespace}get ltj --watch"], commands)
 
+    def test_they_say_where_jobs_have_their_data_from(self):
+        self.addCleanup(self.remove)
+        for options in ((), ("--set", "operator.enabled=false")):
+            told = Release("helm4").run("upgrade", CHART, "--install", *options).stdout
+            self.assertIn('"The volume" in docs/user/kubernetes.md', told)
+        self.assertIn("\n## The volume\n", (SOURCES / "docs/user/kubernetes.md").read_text())
+
     def test_they_say_how_the_job_service_is_reached_and_what_it_waits_for(self):
         self.addCleanup(self.remove)
         told = Release("helm4").run("install", CHART, "--set", "service.enabled=true").stdout

@@ -161,6 +161,15 @@ TEST_F(Init, NamesCommandsThatCanBePasted) {
   EXPECT_EQ(caravan("init --data corpus/").err, "corpus/ is not there yet\n");
 }
 
+TEST_F(Init, ForAClusterSaysWhatItsClaimNeeds) {
+  EXPECT_EQ(caravan("init --kubernetes corpus --to job.yaml").err,
+            "copy train.bin to the claim corpus: see \"The volume\" in docs/user/kubernetes.md\n"
+            "job.yaml: written; next: caravan plan job.yaml, then kubectl apply -f job.yaml\n");
+  write_tokens(5000, 200);
+  EXPECT_THAT(caravan("init --kubernetes corpus").err, HasSubstr("copy train.bin to the claim corpus"))
+      << "a file here is not one there";
+}
+
 TEST_F(Init, PrintsNoControlCharacters) {
   const std::string escape = "$(printf '\\033[31m')";
   for (const char* arguments : {"init --data \"{}\"", "init --name \"{}\"", "init --kubernetes \"{}\"",
