@@ -12,6 +12,7 @@
 #include "cli/check_layout.h"
 #include "cli/commands.h"
 #include "cli/load_job.h"
+#include "cli/shape_of_folder.h"
 #include "common/json.h"
 #include "common/standard_stream.h"
 
@@ -33,9 +34,12 @@ void print_notes(const std::string& name, const LoadedJob& loaded) {
 
 Status validate_file(const std::string& path, const ValidateOptions& options) {
   const std::string name = input_name(path);
-  const Result<LoadedJob> loaded = load_job(path, options.sets);
+  Result<LoadedJob> loaded = load_job(path, options.sets);
   if (!loaded) return tl::unexpected(loaded.error());
-  if (Status runs = check_layout(name, loaded->job.spec()); !runs) return runs;
+  v1alpha1::JobSpec& spec = *loaded->job.mutable_spec();
+  if (Status taken = take_shape_of_folder(spec); !taken)
+    return bad_input(fmt::format("{}: {}", name, taken.error().message));
+  if (Status runs = check_layout(name, spec); !runs) return runs;
   print_notes(name, *loaded);
   if (options.output == "json") {
     fmt::print("{}\n", to_json(loaded->job, JsonLayout::kIndented));

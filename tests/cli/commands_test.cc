@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/json.h"
 #include "common/testing/checkout.h"
 #include "common/testing/job_text.h"
@@ -64,6 +65,23 @@ TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
   EXPECT_THAT(caravan("plan job.yaml --engine-profile - <bad.yaml").err, HasSubstr("standard input:1: peak"));
   EXPECT_THAT(caravan("plan job.yaml --device-catalogue - <bad.yaml").err,
               HasSubstr("standard input:1: peak"));
+}
+
+TEST_F(Commands, TakeTheShapeOfTheFolderThatAJobBeginsWith) {
+  const auto volume = checkpoint::make_volume(folder_.path("models")).value();
+  ASSERT_TRUE(checkpoint::testing::write_tiny(*volume, 1));
+  folder_.write("job.yaml", kJob);
+  const auto with = [&](const std::string& command, const std::string& model) {
+    return caravan(fmt::format("{} job.yaml --set spec.model.preset=null --set spec.model.initFrom.path={}",
+                               command, model));
+  };
+  EXPECT_EQ(with("plan", "models/step-000001").exit_code, 0);
+  EXPECT_EQ(with("validate", "models/step-000001").out, "job.yaml: valid\n");
+  const Outcome json = with("validate -o json", "models/step-000001");
+  EXPECT_THAT(json.out, AllOf(HasSubstr("\"architecture\": {"), HasSubstr("\"hiddenSize\": 8")));
+  const Outcome none = with("validate", "models/none");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("job.yaml: spec.model.initFrom.path: models/none"));
 }
 
 TEST_F(Commands, SayWhatWasProbablyMeant) {
