@@ -45,7 +45,7 @@ Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::st
                                    server, words_of(error)),
             .code = ExitCode::kClusterUnreachable};
   }
-  if (error.is_forbidden()) return lacks_right(words_of(error), asked);
+  if (error.is_forbidden()) return forbidden(words_of(error), asked);
   if (error.is_not_found()) return not_found(error, asked);
   if (error.is_already_exists()) return name_is_taken(asked);
   if (error.code == kInvalid || error.code == kBadRequest)

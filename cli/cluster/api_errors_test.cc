@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <regex>
+
 namespace caravan::cli {
 namespace {
 
@@ -30,6 +32,21 @@ TEST(ApiErrors, NameTheRightThatIsMissing) {
       "llamatrainingjobs is forbidden: User \"eve\" cannot list resource; ask whoever runs the cluster for "
       "the right to list llamatrainingjobs.training.caravan.dev in namespace team");
   EXPECT_EQ(error.code, ExitCode::kJobFailed);
+}
+
+TEST(ApiErrors, OfAQuotaOrOfAdmissionSpeakOfNoOtherRight) {
+  for (const std::string words :
+       {"llamatrainingjobs \"tiny\" is forbidden: exceeded quota: few, requested: count/llamatrainingjobs=1",
+        "llamatrainingjobs \"tiny\" is forbidden: ValidatingAdmissionPolicy 'caravan-jobs' denied request: "
+        "eve may not create pods in the namespace team; they need the right create on pods there",
+        "admission webhook \"images\" denied the request: no such image"}) {
+    const ClusterError error =
+        explain(answer(403, status("Forbidden", std::regex_replace(words, std::regex("\""), "\\\""))),
+                {.verb = "create", .name_space = "team"}, kServer);
+    EXPECT_EQ(error.message, "create llamatrainingjobs.training.caravan.dev: " + words);
+    EXPECT_EQ(error.code, ExitCode::kJobFailed);
+    EXPECT_TRUE(error.is_refusal());
+  }
 }
 
 TEST(ApiErrors, TellAMissingDefinitionFromAMissingJob) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+
 namespace caravan::cli {
 namespace {
 
@@ -11,6 +13,13 @@ std::string place_of(const Asked& asked) {
 
 std::string option_of(const Asked& asked) {
   return asked.name_space.empty() ? " -A" : fmt::format(" -n {}", asked.name_space);
+}
+
+// In the words of the API server's authorizer, or of the job service that asked it. Quotas and admission
+// forbid too, with reasons of their own.
+bool is_about_a_right(const std::string& words) {
+  static const std::regex kOfAnAuthorizer(" cannot [a-z]+ resource| may not [a-z]+ llamatrainingjobs ");
+  return std::regex_search(words, kOfAnAuthorizer);
 }
 
 }  // namespace
@@ -28,7 +37,8 @@ Error name_is_taken(const Asked& asked) {
           .code = ExitCode::kBadInput};
 }
 
-Error lacks_right(const std::string& words, const Asked& asked) {
+Error forbidden(const std::string& words, const Asked& asked) {
+  if (!is_about_a_right(words)) return refused(words, asked);
   return {.message = fmt::format("{}; ask whoever runs the cluster for the right to {} {} in {}", words,
                                  asked.verb, asked.resource, place_of(asked))};
 }

@@ -40,7 +40,8 @@ using ClusterResult = tl::expected<T, ClusterError>;
 // Sentences that are the same whoever answers. words: the server's.
 Error no_such_job(const Asked& asked);
 Error name_is_taken(const Asked& asked);
-Error lacks_right(const std::string& words, const Asked& asked);
+// Names the right to ask for where one is missing.
+Error forbidden(const std::string& words, const Asked& asked);
 Error refused(const std::string& words, const Asked& asked);
 
 }  // namespace caravan::cli

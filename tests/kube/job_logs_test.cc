@@ -222,7 +222,8 @@ TEST_F(JobLogs, OfSomebodyWithoutTheRightEndAtOnce) {
   const FaultServer server([](Exchange& exchange) {
     const std::string& path = exchange.request().path;
     if (path.ends_with("/log"))
-      return exchange.reply(403, status_json(403, "Forbidden", "pods/log is forbidden"));
+      return exchange.reply(
+          403, status_json(403, "Forbidden", "pods/log is forbidden: User eve cannot get resource"));
     if (path.ends_with("/pods"))
       return exchange.reply(
           200, boost::json::serialize(

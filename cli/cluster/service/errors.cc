@@ -137,7 +137,7 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const Server& 
                                      words_of(status), kHowToGetAToken),
               .code = ExitCode::kClusterUnreachable};
     case StatusCode::PERMISSION_DENIED:
-      return lacks_right(words_of(status), asked);
+      return forbidden(words_of(status), asked);
     case StatusCode::NOT_FOUND:
       if (!asked.name.empty() && asked.verb != "create") return no_such_job(asked);
       return {.message = words_of(status), .code = ExitCode::kBadInput};

@@ -55,12 +55,17 @@ TEST(ServiceErrors, SpeakAsTheApiServersDo) {
   EXPECT_TRUE(explain(status(StatusCode::NOT_FOUND, "there is none"), kGet, kServer).is_not_found());
   EXPECT_THAT(explain(status(StatusCode::ALREADY_EXISTS, "it is there"), kGet, kServer).message,
               HasSubstr("namespace team has a job tiny already"));
-  const ClusterError refused = explain(status(StatusCode::PERMISSION_DENIED, "eve may not"), kGet, kServer);
+  const ClusterError refused = explain(
+      status(StatusCode::PERMISSION_DENIED, "eve may not get llamatrainingjobs in the namespace team"), kGet,
+      kServer);
   EXPECT_EQ(refused.message,
-            "eve may not; ask whoever runs the cluster for the right to get "
-            "llamatrainingjobs.training.caravan.dev in namespace team");
+            "eve may not get llamatrainingjobs in the namespace team; ask whoever runs the cluster for the "
+            "right to get llamatrainingjobs.training.caravan.dev in namespace team");
   EXPECT_TRUE(refused.is_refusal());
   EXPECT_EQ(refused.code, ExitCode::kJobFailed);
+  const auto denied = status(StatusCode::PERMISSION_DENIED, "tiny is forbidden: eve may not create pods");
+  EXPECT_EQ(explain(denied, kGet, kServer).message,
+            "get llamatrainingjobs.training.caravan.dev: tiny is forbidden: eve may not create pods");
 }
 
 TEST(ServiceErrors, SayHowToGetAToken) {
