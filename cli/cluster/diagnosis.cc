@@ -69,7 +69,7 @@ constexpr std::array kOfTheQueue{
     Advice{reasons::kQueueMissing,
            "give the job the label kueue.x-k8s.io/queue-name; `kubectl get localqueue` shows "
            "which there are"},
-    Advice{reasons::kKueueMissing, "have Kueue installed, or take another spec.scheduling.gang.provider"},
+    Advice{reasons::kKueueMissing, "do as the message says, or take another spec.scheduling.gang.provider"},
     Advice{reasons::kPriorityClassMissing,
            "name a class that is there: `kubectl get priorityclass,workloadpriorityclass`"}};
 

@@ -124,6 +124,22 @@ class Rights(unittest.TestCase):
         whole = {(each["kind"], each["metadata"]["name"]) for each in made("--set", "scope=Namespace")}
         self.assertEqual(whole, shared | {(each["kind"], each["metadata"]["name"]) for each in other})
 
+    def rules_of_queues(self, *options: str) -> list[dict]:
+        rules = [rule for kind in ("ClusterRole", "Role") for role in of_kind(kind, made(*options)) for rule in role["rules"]]
+        return [rule for rule in rules if any("kueue" in group for group in rule["apiGroups"]) or
+                (rule["resources"], rule["verbs"]) == (["priorityclasses"], ["list", "watch"])]
+
+    def test_kueue_is_nobodys_to_use_where_the_rights_for_queues_are_not_wanted(self):
+        for scope in ("Cluster", "Namespace"):
+            self.assertEqual(5, len(self.rules_of_queues("--set", f"scope={scope}")))
+            self.assertEqual([], self.rules_of_queues("--set", f"scope={scope},queues.rights=false"))
+
+    def test_what_an_administrator_is_asked_to_grant_for_queues_is_what_the_chart_would(self):
+        page = (SOURCES / "docs/user/install.md").read_text()
+        manifest = re.search(r"^kubectl apply -f - <<'EOF'\n(.*?)^EOF$", page, re.MULTILINE | re.DOTALL)[1]
+        granted = [rule for role in yaml.safe_load_all(manifest) for rule in role["rules"]]
+        self.assertEqual(self.rules_of_queues("--set", "scope=Namespace"), granted)
+
     def test_nobody_else_writes_what_an_operator_of_the_cluster_remembers(self):
         for role in of_kind("ClusterRole", made()):
             for rule in role["rules"]:

@@ -16,7 +16,8 @@ std::optional<QueueHindrance> hindrance_of_cluster(const QueueView& queue) {
     return QueueHindrance{
         reasons::kKueueMissing,
         "this operator may not list the workloads, resourceflavors and workloadpriorityclasses of "
-        "kueue.x-k8s.io; the manifests of its installation have the rights"};
+        "kueue.x-k8s.io, or the priorityclasses; have it installed with queues.rights=true, or ask an "
+        "administrator for the rights that docs/user/install.md names under \"For one namespace\""};
   return std::nullopt;
 }
 

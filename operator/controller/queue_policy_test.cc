@@ -349,6 +349,8 @@ TEST(QueuePolicy, WhatKeepsAJobOutOfEveryQueueIsSaid) {
                 [](Snapshot& s) { s.queue.api = QueueView::Api::kAbsent; }},
            Case{"False KueueMissing: this operator may not list",
                 [](Snapshot& s) { s.queue.api = QueueView::Api::kRefused; }},
+           Case{"or ask an administrator for the rights that docs/user/install.md names",
+                [](Snapshot& s) { s.queue.api = QueueView::Api::kRefused; }},
            Case{"False QueueMissing: the job asks for Kueue and names no queue",
                 [](Snapshot& s) { s.job.spec.mutable_scheduling()->clear_queue(); }},
            Case{"False PriorityClassMissing: workloadpriorityclass high is not there",

@@ -43,3 +43,12 @@
   verbs: [get, create, patch] # which follow the queue and the priority of their job
 {{- end }}
 {{- end }}
+{{- define "caravan.queueRules" -}}
+# What a queue of Kueue gives, and what priorities are worth.
+- apiGroups: [kueue.x-k8s.io]
+  resources: [resourceflavors, workloadpriorityclasses]
+  verbs: [list, watch]
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [list, watch]
+{{- end }}
