@@ -79,6 +79,11 @@ class BareMachine(unittest.TestCase):
         pages = share / "doc/caravan"
         for link in re.findall(r"\]\(([^)#:]+)", (pages / "README.md").read_text()):
             self.assertTrue((pages / link).exists(), link)
+        for page in (*pages.glob("*.md"), *pages.glob("docs/user/*.md")):
+            for link in re.findall(r"\]\(((?:\.\./)*(?:deploy|examples)/[^)#]+)", page.read_text()):
+                self.assertTrue((page.parent / link).exists(), f"{page.name}: {link}")
+        for file in ("examples/kubernetes.yaml", "deploy/install.yaml", "deploy/helm/caravan/Chart.yaml"):
+            self.assertTrue((pages / file).exists(), f"what commands of the pages name: {file}")
 
     def test_of_the_archive_from_any_folder(self):
         subprocess.run(["tar", "xzf", the_only("caravan-*.tar.gz"), "-C", self.root / "work"], check=True)
