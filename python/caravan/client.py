@@ -118,9 +118,10 @@ def connect(
     server_name: str | None = None,
 ) -> Client:
     """The service at HOST:PORT, as the holder of a token of Kubernetes for the audiences `caravan` and, to write, the API
-    server. What is not given comes from the environment: CARAVAN_SERVER, CARAVAN_NAMESPACE (in a pod, its own), CARAVAN_TOKEN
-    or CARAVAN_TOKEN_FILE, CARAVAN_ROOT_FILE, the authority of the service's certificate in PEM, and CARAVAN_SERVER_NAME, the
-    name in that certificate where it is not HOST, as through a port-forward. MisconfiguredError says what is missing."""
+    server. What is not given comes from the environment: CARAVAN_SERVER, CARAVAN_NAMESPACE (in a pod, its own),
+    CARAVAN_TOKEN_FILE, else CARAVAN_TOKEN, CARAVAN_ROOT_FILE, the authority of the service's certificate in PEM, and
+    CARAVAN_SERVER_NAME, the name in that certificate where it is not HOST, as through a port-forward. MisconfiguredError
+    says what is missing."""
     bearer = bearer_of(token, token_file)
     return Client(open_channel(server, bearer, root_file, server_name), namespace_of(namespace), bearer.now)
 

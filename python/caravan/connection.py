@@ -32,13 +32,14 @@ class MisconfiguredError(Exception):
 
 
 class Bearer(grpc.AuthMetadataPlugin):
-    """The token is read for each call: those of a cluster's accounts are renewed in their file."""
+    """A file goes before a token, as in the command line, and is read for each call: tokens of a cluster's accounts are
+    renewed in theirs."""
 
     def __init__(self, token: str | None, file: str | None):
         self._token, self._file = token, file
 
     def read(self) -> str:
-        return self._token or Path(self._file).read_text().strip()
+        return Path(self._file).read_text().strip() if self._file else self._token
 
     def now(self) -> str:
         """Empty while the file cannot be read."""

@@ -13,7 +13,7 @@ from certificate import write_certificate
 import grpc
 
 import caravan
-from caravan.connection import Bearer
+from caravan.connection import Bearer, bearer_of
 from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
 
 NAME = "caravan-service.caravan-system.svc"
@@ -38,8 +38,15 @@ class Connection(unittest.TestCase):
             self.assertEqual("namespaces/team", client.parent)
 
     def test_files_that_cannot_be_read_are_told_at_once(self):
-        self.is_refused("token.*/nowhere", **COMPLETE | {"CARAVAN_TOKEN": "", "CARAVAN_TOKEN_FILE": "/nowhere"})
+        self.is_refused("token.*/nowhere", **COMPLETE, CARAVAN_TOKEN_FILE="/nowhere")
         self.is_refused("authority.*/nowhere", **COMPLETE, CARAVAN_ROOT_FILE="/nowhere")
+
+    def test_a_file_goes_before_a_token_as_in_the_command_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "token")
+            file.write_text("of the file\n")
+            with mock.patch.dict(os.environ, COMPLETE | {"CARAVAN_TOKEN_FILE": str(file)}, clear=True):
+                self.assertEqual("of the file", bearer_of(None, None).read())
 
     def test_a_token_that_is_renewed_in_its_file_is_the_next_calls(self):
         shown = []
