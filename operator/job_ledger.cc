@@ -18,6 +18,20 @@ bool is_of_steps(std::optional<TimeCategory> category) {
   return category == TimeCategory::kProductive || category == TimeCategory::kRework;
 }
 
+// A plan that no devices fit waits for such; one that cannot be made waits for none.
+bool asks_for_devices(const v1alpha1::JobStatus& status) {
+  const v1alpha1::Condition* planned = find_condition(status, conditions::kPlanned);
+  return planned != nullptr && (planned->status() == "True" || planned->reason() == reasons::kDoesNotFit);
+}
+
+// Where the condition says no more of it, as after another operator was away, by what the coordinator tells.
+std::string reason_of_restart(const Snapshot& snapshot, const v1alpha1::JobStatus& status) {
+  const v1alpha1::Condition* restarting = find_condition(status, conditions::kRestarting);
+  if (restarting != nullptr && restarting->status() == "True") return restarting->reason();
+  if (snapshot.progress && !snapshot.progress->ended.empty()) return snapshot.progress->ended.back().reason();
+  return reasons::kRankFailed;
+}
+
 // Of so many seconds as many as were told and are not in the account yet.
 void take_out(double& told, TimeCategory as, double& seconds, JobLedger::Account& account) {
   const double part = std::min(told, seconds);
@@ -52,18 +66,16 @@ const char* name_of(TimeCategory category) {
 
 std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatus& status, bool has_pods,
                                         bool redone) {
-  if (find_condition(status, conditions::kPlanned) == nullptr) return std::nullopt;
+  if (!asks_for_devices(status)) return std::nullopt;
   const bool is_over = job.being_deleted || is_finished(status);
   if (is_over || is_true(status, conditions::kSuspended)) {
     if (has_pods) return TimeCategory::kTeardown;
     return !is_over && is_suspended_by_queue(status) ? std::optional(TimeCategory::kQueue) : std::nullopt;
   }
-  if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
   if (makes_steps(status)) return redone ? TimeCategory::kRework : TimeCategory::kProductive;
-  for (const char* type : {conditions::kRunning, conditions::kRestarting, conditions::kScheduled}) {
-    if (is_true(status, type)) return TimeCategory::kStartup;
-  }
-  return TimeCategory::kQueue;
+  if (is_true(status, conditions::kRunning)) return TimeCategory::kStartup;  // its ranks start
+  if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
+  return is_true(status, conditions::kScheduled) ? TimeCategory::kStartup : TimeCategory::kQueue;
 }
 
 void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status, Clock::TimePoint now) {
@@ -90,9 +102,7 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
     for (const char* reason : reasons::kOfStops) entry.account.restarts.try_emplace(reason);
   }
   if (status.restarts() <= entry.restarts) return;
-  const v1alpha1::Condition* restarting = find_condition(status, conditions::kRestarting);
-  entry.account.restarts[restarting == nullptr ? reasons::kRankFailed : restarting->reason()] +=
-      status.restarts() - entry.restarts;
+  entry.account.restarts[reason_of_restart(snapshot, status)] += status.restarts() - entry.restarts;
   entry.restarts = status.restarts();
 }
 

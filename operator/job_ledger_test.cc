@@ -20,6 +20,8 @@ v1alpha1::JobStatus status_with(const char* type, const std::string& reason, int
   status.set_restarts(restarts);
   Conditions(status, 1, kStart).set(conditions::kPlanned, true, reasons::kHeuristicSelected, "");
   Conditions(status, 1, kStart).set(type, true, reason, "");
+  if (type != std::string(conditions::kPlanned))
+    Conditions(status, 1, kStart).set(conditions::kScheduled, true, reasons::kAllPodsBound, "");
   return status;
 }
 
@@ -59,6 +61,40 @@ TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
                           Pair(TimeCategory::kProductive, 20 + 10), Pair(TimeCategory::kRework, 11),
                           Pair(TimeCategory::kTeardown, 1)));
   EXPECT_EQ(account.restarts.at("PodLost"), 1);
+}
+
+TEST(JobLedger, AGangThatWaitsForMachinesAnewIsInTheQueueWhateverItWaitsAfter) {
+  auto status = status_with(conditions::kRestarting, reasons::kPodLost, 1);
+  EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kStartup);
+  Conditions(status, 1, kStart).set(conditions::kScheduled, false, reasons::kWaitingForPods, "");
+  EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kQueue);
+}
+
+TEST(JobLedger, TheStartBehindAHangIsAStart) {
+  auto status = status_with(conditions::kStalled, reasons::kNoStepWithinTimeout, 1);
+  EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kStalled);
+  Conditions(status, 1, kStart).set(conditions::kRunning, true, reasons::kRendezvous, "");
+  EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kStartup);
+}
+
+TEST(JobLedger, AJobWhoseSpecIsNotUnderstoodWaitsForNoDevices) {
+  v1alpha1::JobStatus status;
+  Conditions(status, 1, kStart).set(conditions::kPlanned, false, reasons::kNewerSpec, "");
+  EXPECT_EQ(category_of(job(), status, false, false), std::nullopt);
+  Conditions(status, 1, kStart).set(conditions::kPlanned, false, reasons::kDoesNotFit, "");
+  EXPECT_EQ(category_of(job(), status, false, false), TimeCategory::kQueue);
+}
+
+TEST(JobLedger, ARestartThatTheConditionIsPastIsOfTheReasonThatWasTold) {
+  JobLedger ledger;
+  Snapshot snapshot = at_step(1, 1);
+  auto status = status_with(conditions::kRunning, reasons::kStepsAdvancing);
+  ledger.look(snapshot, status, kBegin);
+  Conditions(status, 1, kStart).set(conditions::kRestarting, false, reasons::kAttemptStarted, "");
+  snapshot.progress->ended.emplace_back().set_reason(reasons::kPreempted);
+  status.set_restarts(1);
+  ledger.look(snapshot, status, kBegin + 1s);
+  EXPECT_EQ(ledger.accounts(kBegin + 2s).begin()->second.restarts.at("Preempted"), 1);
 }
 
 // What grows is seen from its first scrape on, so a counter that begins with its first event loses that.

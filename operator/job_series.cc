@@ -45,10 +45,13 @@ std::string named_queue(const kube::Json& job) {
   return named.empty() ? kube::text_at(job, {"metadata", "labels", labels::kQueueName}) : named;
 }
 
-// All of its pods have machines, as far as its state tells.
-bool has_a_place(const std::string& state) {
-  const auto places = {conditions::kRunning, conditions::kRestarting, conditions::kStalled, kStarting};
-  return std::find(places.begin(), places.end(), state) != places.end();
+// All of its pods have machines.
+bool has_a_place(const kube::Json& job) {
+  const std::string state = kube::text_at(job, {"status", "state"});
+  if (state == conditions::kRunning || state == kStarting) return true;
+  const kube::Json* scheduled = condition_of(job, conditions::kScheduled);
+  return (state == conditions::kRestarting || state == conditions::kStalled) && scheduled != nullptr &&
+         kube::text_at(*scheduled, {"status"}) == "True";
 }
 
 // As people see it, but a job whose queue took its devices back waits for them again.
@@ -98,7 +101,7 @@ class JobSeries {
     if (!devices) return;
     const std::string kind = kube::text_at(job, {"spec", "resources", "device", "kind"});
     labels.push_back({"kind", kind.empty() ? "GPU" : kind});
-    const bool held = has_a_place(kube::text_at(job, {"status", "state"}));
+    const bool held = has_a_place(job);
     add_gauge(devices_, held ? static_cast<double>(*devices) : 0, std::move(labels));
   }
 

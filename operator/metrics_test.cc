@@ -74,18 +74,29 @@ TEST(JobSeries, TheQueueIsTheSpecsOrKueuesLabel) {
 }
 
 TEST(JobSeries, DevicesAreHeldByJobsThatHaveAPlace) {
-  for (const auto& [state, held] : std::map<std::string, double>{{"", 0},
-                                                                 {"Pending", 0},
-                                                                 {"DoesNotFit", 0},
-                                                                 {"Suspended", 0},
-                                                                 {"Starting", 4},
-                                                                 {"Running", 4},
-                                                                 {"Stalled", 4},
-                                                                 {"Restarting", 4},
-                                                                 {"Complete", 0},
-                                                                 {"Failed", 0}}) {
+  struct Case {
+    std::string state;
+    double held;
+    std::string scheduled = "True";
+  };
+  for (const auto& [state, held, scheduled] : {Case{"", 0},
+                                               {"Pending", 0},
+                                               {"DoesNotFit", 0},
+                                               {"Suspended", 0},
+                                               {"Starting", 4},
+                                               {"Running", 4},
+                                               {"Stalled", 4},
+                                               {"Stalled", 0, "False"},
+                                               {"Restarting", 4},
+                                               {"Restarting", 0, "False"},
+                                               {"Complete", 0},
+                                               {"Failed", 0}}) {
     kube::Store jobs;
-    jobs.replace({job_with_status("a", "1", R"({"state": ")" + state + R"("})")}, "7");
+    jobs.replace(
+        {job_with_status("a", "1",
+                         R"({"state": ")" + state + R"(", "conditions": [{"type": "Scheduled", "status": ")" +
+                             scheduled + R"("}]})")},
+        "7");
     const auto families = job_series(jobs, {}, kStart);
     const auto devices = std::find_if(families.begin(), families.end(), [](const auto& family) {
       return family.name == "caravan_job_devices";

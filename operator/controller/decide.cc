@@ -204,16 +204,26 @@ class Decider {
   bool restart_as_told() {
     if (!seen_.progress) return false;
     const auto correction = wanted_correction(status(), *seen_.progress);
+    bool restarts = false;
     if (const auto& event = seen_.progress->event) {
       count_told_restarts(job_.spec.failure_policy(), *seen_.progress, seen_.pods, event->attempt(), now_,
                           status());
-      if (restart(judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_))) return true;
+      const FailureVerdict told = judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_);
+      if (restart(told)) return true;
+      restarts = told.course == Course::kRestarts;
     }
-    follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
+    follow(*seen_.progress, restarts);
     if (correction) plan_again(*correction);
     if (auto request = wanted_checkpoint(job_, status()))
       decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
+  }
+
+  // A restart is told before the attempt that follows it and that ends what is told of it.
+  void follow(const JobProgress& progress, bool restarts) {
+    if (!restarts) return follow_attempts(job_.spec, progress, seen_.pods, job_.generation, now_, status());
+    if (progress.attempt >= status().attempt())
+      decision_.look_again = sooner(decision_.look_again, std::chrono::milliseconds(1));
   }
 
   // True: the job is over.

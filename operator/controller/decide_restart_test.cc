@@ -233,12 +233,31 @@ TEST(Decide, AFailureThatTheCoordinatorTellsOfBecomesTheNextAttemptOnce) {
   EXPECT_EQ(snapshot.job.status.attempt(), 2);
   EXPECT_EQ(snapshot.job.status.restarts(), 1);
   EXPECT_EQ(snapshot.job.status.counted_restarts(), 1);
-  EXPECT_EQ(condition(decide_at(snapshot), conditions::kRestarting).reason(), reasons::kRankFailed);
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kRestarting).reason(), reasons::kOutOfMemory);
   EXPECT_EQ(snapshot.job.status.state(), "Restarting");
   snapshot.progress->attempt = 2;
   snapshot.job.status = decide_at(snapshot).status;
   EXPECT_EQ(snapshot.job.status.state(), "Running");
   EXPECT_EQ(snapshot.job.status.restarts(), 1);
+}
+
+// As after the first failure, which no pause follows, and after a change of the leader.
+TEST(Decide, ARestartIsToldThoughTheNextAttemptIsHeardOfAtTheSameTime) {
+  Snapshot snapshot = running_job();
+  v1alpha1::JobEvent& event = snapshot.progress->event.emplace();
+  event.set_attempt(1);
+  event.set_restarting(true);
+  event.set_counts(true);
+  event.set_reason(reasons::kSilentCorruption);
+  snapshot.progress->attempt = 2;
+  const Decision told = decide_at(snapshot);
+  EXPECT_EQ(told.status.state(), "Restarting");
+  EXPECT_EQ(told.notes.back().reason, reasons::kSilentCorruption);
+  EXPECT_EQ(told.look_again, 1ms);
+  snapshot.job.status = told.status;
+  const Decision followed = decide_at(snapshot);
+  EXPECT_EQ(followed.status.state(), "Running");
+  EXPECT_EQ(followed.status.restarts(), 1);
 }
 
 TEST(Decide, ALostNodeIsJudgedByTheEndOfItsPodThatIsKnownLater) {

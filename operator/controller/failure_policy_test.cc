@@ -279,7 +279,8 @@ TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   const FailureVerdict counted = judge_told(told("OutOfMemory"), policy, 1);
   EXPECT_EQ(counted.course, Course::kRestarts);
   EXPECT_TRUE(counted.counts);
-  EXPECT_EQ(counted.reason, reasons::kRankFailed);
+  EXPECT_EQ(counted.reason, reasons::kOutOfMemory);
+  EXPECT_EQ(judge_told(told("Bored"), policy).reason, reasons::kRankFailed);
   EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
   const FailureVerdict over = judge_told(told("RankFailed"), policy, 2);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached) << "it does not keep the budget";

@@ -35,13 +35,12 @@ FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1:
                           const Loss& loss, int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
-  const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
   const char* ours = own_doing(attempt, status);
   const policy::Decision decision =
       failure.reason == reasons::kPodLost && ours != nullptr
           ? policy::Decision{.restart = true, .counts = false, .next = ours}
           : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
-  FailureVerdict verdict = verdict_of(decision, attempt, reason, describe(loss));
+  FailureVerdict verdict = verdict_of(decision, attempt, failure.reason, describe(loss));
   if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
   return verdict;
 }

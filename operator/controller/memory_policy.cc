@@ -53,7 +53,7 @@ ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
   const auto& event = progress.event;
   const bool restarts = event && event->attempt() == wanted.attempt();
   if (restarts) verdict.message += "; " + event->message();
-  if (again.plan || restarts) announce_restart(reasons::kRankFailed, verdict);
+  if (again.plan || restarts) announce_restart(reasons::kOutOfMemory, verdict);
   verdict.plan = std::move(again.plan);
   verdict.document = std::move(again.document);
   return verdict;

@@ -14,12 +14,10 @@ namespace {
 // The kubelet tells of a pod's end later than the coordinator loses its agent.
 constexpr std::chrono::seconds kEndMayFollow{10};
 
-// What the condition Restarting calls it: of all reasons, a few.
+// A coordinator of another version may have others.
 std::string restart_reason(const std::string& reason) {
-  for (const char* known : {reasons::kPreempted, reasons::kStalled, reasons::kPodLost}) {
-    if (reason == known) return known;
-  }
-  return reasons::kRankFailed;
+  const bool is_known = std::ranges::find(reasons::kOfStops, reason) != std::end(reasons::kOfStops);
+  return is_known ? reason : reasons::kRankFailed;
 }
 
 // Why it ended, its machine tells later. One that was deleted is known: of an agent that was told to end
