@@ -16,6 +16,8 @@ REFERENCES = [REPOSITORY / f"docs/reference/{name}.md" for name in ("metrics", "
 ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMemoryNearLimit", "CaravanCheckpointStale",
           "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanServiceFails", "CaravanServiceSlow",
           "CaravanServiceWithoutApi", "CaravanOperatorDown")
+# Of a job's spec, or of what is in one of those.
+FIELDS_THAT_NEVER_CHANGE = ("checkpoint", "training", "parallelism", "resources", "activationCheckpointing", "everySteps", "keepLast")
 PANELS = {"timeseries", "stat", "gauge", "bargauge", "table", "text"}
 # Metrics of the reference that no board and no rule reads, each with the reason.
 UNUSED = {"caravan_service_jobs": "how much a replica holds, which is no sign of trouble"}
@@ -135,6 +137,8 @@ class Rules(unittest.TestCase):
         for alert in ALERTS:
             self.assertRegex(tests, rf"(?s)alertname: {alert}\n +eval_time: \S+\n +exp_alerts:\n", f"{alert} fires in no test")
             page = (REPOSITORY / f"docs/runbooks/{alert}.md").read_text()
+            if set(FIELDS_THAT_NEVER_CHANGE) & set(re.findall(r"`(?:spec\.)?(\w+)(?:\.\w+)*[:`]", page)):
+                self.assertRegex(page, "another\\s+(?:job|of another name)", alert)
             for heading in ("## What it means", "## How to look", "## What to do"):
                 self.assertIn(heading, page, alert)
             self.assertIn(f"](../runbooks/{alert}.md)", (REPOSITORY / "docs/user/monitoring.md").read_text())

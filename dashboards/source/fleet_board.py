@@ -28,7 +28,7 @@ def headline():
     return 4, [
         (3, stat("Running jobs", "Jobs whose ranks make steps.", "none", f"{jobs_in('Running')} or vector(0)")),
         (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, or a queue holds them back, and no pods run.", "none",
-                 f"{jobs_in('Pending|Queued')} or vector(0)", thresholds(GREEN, (1, YELLOW)))),
+                 f"{jobs_in('Pending|Queued|DoesNotFit')} or vector(0)", thresholds(GREEN, (1, YELLOW)))),
         (3, stat("Devices held", "Devices of jobs that have a place: GPUs, and ranks on processors.", "none", f"sum({HELD}) or vector(0)")),
         (3, stat("Devices at work", "Of those held, the ones that made new steps in the last 15 minutes, in the mean. The rest started, restored, "
                  "stalled or repeated steps.", "none", f"sum({PRODUCTIVE}) or vector(0)", decimals=1)),
@@ -99,7 +99,7 @@ def trouble():
         (8, timeseries("MFU, the lowest ten", "Over 5 minutes. A job whose line falls is slower than it was: its board says where the step goes.", "percentunit",
                        query(f"bottomk(10, namespace_job:caravan_mfu:ratio_rate5m{{{HERE}}})", "{{namespace}} / {{job}}"),
                        no_value="no peak of a device is known")),
-        (8, timeseries("Restarts by reason", "In the last hour, of all jobs. docs/user/troubleshooting.md has the reasons.", "none",
+        (8, timeseries("Restarts by reason", "In the last hour, of all jobs. docs/user/kubernetes.md has the reasons.", "none",
                        query(grown(f"caravan_job_restarts_total{{{HERE}}}", "1h", "reason"), "{{reason}}"), stacked=True,
                        no_value="none yet")),
         (8, bargauge("Oldest checkpoints", "Since the last complete one was written, of the ten jobs that would lose most.", "s",
