@@ -296,6 +296,7 @@ class Decider {
 
   bool has_news() const {
     if (seen_.job.status.attempt() != job_.status.attempt()) return true;
+    if (seen_.job.status.checkpoint_request() != job_.status.checkpoint_request()) return true;
     const auto text_of = [](const v1alpha1::Condition& condition) { return condition.SerializeAsString(); };
     return !std::ranges::equal(seen_.job.status.conditions(), job_.status.conditions(), {}, text_of, text_of);
   }

@@ -131,30 +131,6 @@ TEST(FailurePolicy, APodThatItsMachineEvictsCosts) {
   EXPECT_TRUE(judge("{}").counts);
 }
 
-TEST(FailurePolicy, AnAgentThatWasToldToEndByAMachineThatEvictsItsPodCosts) {
-  JobProgress progress;
-  progress.attempt = 1;
-  progress.event = told("Preempted");
-  progress.event->set_counts(false);
-  progress.event_at = kStart;
-  const auto judge = [&](const PodView& pod, TimePoint now) {
-    return judge_report(job().spec, running_status(), progress, {running_pod(0), pod}, now);
-  };
-  EXPECT_EQ(judge(running_pod(1), kStart).course, Course::kGoesOn) << "why it ends is told later";
-  PodView evicted = ended_pod(1, 75, kStart + 1s);
-  EXPECT_FALSE(judge(evicted, kStart + 1s).counts);
-  evicted.evicted = true;
-  const FailureVerdict verdict = judge(evicted, kStart + 1s);
-  EXPECT_EQ(verdict.course, Course::kRestarts);
-  EXPECT_TRUE(verdict.counts);
-  EXPECT_EQ(verdict.reason, reasons::kPodLost);
-  const FailureVerdict waited = judge(running_pod(1), kStart + 11s);
-  EXPECT_EQ(waited.course, Course::kRestarts);
-  EXPECT_FALSE(waited.counts);
-  EXPECT_FALSE(judge(deleted_pod(1), kStart).counts) << "known at once";
-  EXPECT_EQ(judge(deleted_pod(1), kStart).course, Course::kRestarts);
-}
-
 TEST(FailurePolicy, AnEndThatLiesAheadIsNotWaitedFor) {
   const PodView late = ended_pod(1, 1, kStart + 1h);  // by a clock that is wrong
   const auto judge = [&](const PodView& pod) {
@@ -260,6 +236,46 @@ FailureVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& po
   status.set_counted_restarts(used);
   const JobProgress progress{.attempt = 1, .event = event, .event_at = kStart};
   return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, progress, pods, kStart);
+}
+
+TEST(FailurePolicy, AnAgentThatWasToldToEndByAMachineThatEvictsItsPodCosts) {
+  JobProgress progress;
+  progress.attempt = 1;
+  progress.event = told("Preempted");
+  progress.event->set_counts(false);
+  progress.event_at = kStart;
+  const auto judge = [&](const PodView& pod, TimePoint now) {
+    return judge_report(job().spec, running_status(), progress, {running_pod(0), pod}, now);
+  };
+  EXPECT_EQ(judge(running_pod(1), kStart).course, Course::kGoesOn) << "why it ends is told later";
+  PodView evicted = ended_pod(1, 75, kStart + 1s);
+  EXPECT_FALSE(judge(evicted, kStart + 1s).counts);
+  evicted.evicted = true;
+  const FailureVerdict verdict = judge(evicted, kStart + 1s);
+  EXPECT_EQ(verdict.course, Course::kRestarts);
+  EXPECT_TRUE(verdict.counts);
+  EXPECT_EQ(verdict.reason, reasons::kPodLost);
+  const FailureVerdict waited = judge(running_pod(1), kStart + 11s);
+  EXPECT_EQ(waited.course, Course::kRestarts);
+  EXPECT_FALSE(waited.counts);
+  EXPECT_FALSE(judge(deleted_pod(1), kStart).counts) << "known at once";
+  EXPECT_EQ(judge(deleted_pod(1), kStart).course, Course::kRestarts);
+}
+
+TEST(FailurePolicy, RulesForPreemptionHoldForWhatIsToldButNotForPodsThatMove) {
+  const std::string policy = R"({"rules": [{"onReason": "Preempted", "action": "Fail"}]})";
+  const auto judge = [&](const v1alpha1::JobStatus& status) {
+    const JobProgress progress{
+        .attempt = status.attempt(), .event = told("Preempted", false), .event_at = kStart};
+    JobProgress of_attempt = progress;
+    of_attempt.event->set_attempt(status.attempt());
+    return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, of_attempt, {deleted_pod(1)},
+                        kStart);
+  };
+  EXPECT_EQ(judge(running_status()).reason, reasons::kFailurePolicyMatched);
+  v1alpha1::JobStatus new_layout = running_status(2);
+  new_layout.mutable_memory_correction()->set_attempt(1);
+  EXPECT_EQ(judge(new_layout).course, Course::kRestarts);
 }
 
 TEST(FailurePolicy, WhileAPodLeavesTheEndOfAnotherIsAwaitedAndJudged) {

@@ -31,16 +31,23 @@ FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const s
   return verdict;
 }
 
+FailureVerdict judge_end_of_pod(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                                const policy::Failure& failure, const std::string& what, int attempt,
+                                TimePoint now) {
+  const char* ours = own_doing(attempt, status);
+  const bool is_ours =
+      ours != nullptr && (failure.reason == reasons::kPodLost || failure.reason == reasons::kPreempted);
+  const policy::Decision decision =
+      is_ours ? policy::Decision{.restart = true, .counts = false, .next = ours}
+              : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
+  return verdict_of(decision, attempt, failure.reason, what);
+}
+
 FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                           const Loss& loss, int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
-  const char* ours = own_doing(attempt, status);
-  const policy::Decision decision =
-      failure.reason == reasons::kPodLost && ours != nullptr
-          ? policy::Decision{.restart = true, .counts = false, .next = ours}
-          : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
-  FailureVerdict verdict = verdict_of(decision, attempt, failure.reason, describe(loss));
+  FailureVerdict verdict = judge_end_of_pod(policy, status, failure, describe(loss), attempt, now);
   if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
   return verdict;
 }

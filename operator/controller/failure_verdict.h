@@ -21,6 +21,11 @@ struct FailureVerdict : Verdict {
 FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
                           const std::string& what);
 
+// Of a pod of this attempt, described by `what`. Those that the operator itself deleted cost nothing.
+FailureVerdict judge_end_of_pod(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                                const policy::Failure& failure, const std::string& what, int attempt,
+                                TimePoint now);
+
 // Of a pod of this attempt that is lost.
 FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                           const Loss& loss, int attempt, TimePoint now);

@@ -22,12 +22,13 @@ Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus&
   if (!spec.has_active_deadline_seconds() || !start) return {};
   const TimePoint end = *start + std::chrono::seconds(spec.active_deadline_seconds());
   if (now < end) return {.look_again = until(end, now)};
-  return {.course = Verdict::Course::kFails,
-          .reason = reasons::kDeadlineExceeded,
-          .message = fmt::format(
-              "the job ran for {} s (activeDeadlineSeconds); raise it in a new job, which may go on from the "
-              "last checkpoint",
-              spec.active_deadline_seconds())};
+  return {
+      .course = Verdict::Course::kFails,
+      .reason = reasons::kDeadlineExceeded,
+      .message = fmt::format(
+          "{} s have passed since the job began or was resumed (activeDeadlineSeconds); raise it in a new "
+          "job, which may go on from the last checkpoint",
+          spec.active_deadline_seconds())};
 }
 
 Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, TimePoint now) {

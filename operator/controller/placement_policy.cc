@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "operator/api/conditions.h"
+#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/failure_policy.h"
@@ -69,14 +70,17 @@ Placed count_bound_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
   return placed;
 }
 
-// When a gang's patience with a job that waits for machines is over; nothing: it has no end, or none waits.
-std::optional<TimePoint> end_of_patience(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+// When the scheduler of gangs has waited for machines as long as it was told to; nothing: nobody waits, or
+// with no such end, as queues do and gangs of this operator's own (gang_policy.h).
+std::optional<TimePoint> end_of_patience(const Snapshot& snapshot, const v1alpha1::JobStatus& status,
                                          TimePoint now) {
   const v1alpha1::Condition* scheduled = find_condition(status, conditions::kScheduled);
-  if (scheduled == nullptr || scheduled->status() == "True" || !spec.scheduling().has_gang())
+  if (gang_provider(snapshot.job) != v1alpha1::Gang::Coscheduling || snapshot.pods.empty() ||
+      scheduled == nullptr || scheduled->status() == "True")
     return std::nullopt;
   const TimePoint since = to_time(scheduled->last_transition_time()).value_or(now);
-  return since + std::chrono::seconds(spec.scheduling().gang().timeout_seconds());
+  const TimePoint first = std::ranges::min(snapshot.pods, {}, &PodView::created_at).created_at;
+  return std::max(since, first) + gang_timeout(snapshot.job);
 }
 
 Placed survey_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, const v1alpha1::JobPlan& plan,
@@ -94,7 +98,7 @@ Placed survey_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, 
     }
   }
   if (placed.reason != reasons::kWaitingForPods) return placed;
-  const auto end = end_of_patience(snapshot.job.spec, status, now);
+  const auto end = end_of_patience(snapshot, status, now);
   if (end && now >= *end) placed.reason = reasons::kGangTimeout;
   if (end && now < *end) placed.look_again = sooner(placed.look_again, until(*end, now));
   return placed;

@@ -84,10 +84,13 @@ class Judge {
     return say(Course::kStops, false, reasons::kPending, std::move(message));
   }
 
-  // The job asked for a queue once, and does so no longer.
+  // The job asked for a queue once, and does so no longer. Pods that end may still use what it gave.
   QueueVerdict turn_away() {
     const auto& workload = seen_.queue.workload;
-    if (workload && !workload->being_deleted)
+    const bool still_ends = (job_.spec.suspend() || is_true(job_.status, conditions::kSuspended)) &&
+                            holds_machines(seen_.pods, now_);
+    if (still_ends) verdict_.look_again = until_gone(seen_.pods, now_);
+    if (workload && !workload->being_deleted && !still_ends)
       verdict_.effects.emplace_back(DeleteChild{kWorkloads, workload->name, workload->uid});
     if (!workload && seen_.queue.api == Api::kServed) verdict_.gang.clear_workload();
     verdict_.gang.clear_admitted();

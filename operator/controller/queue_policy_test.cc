@@ -296,6 +296,8 @@ TEST(QueuePolicy, ASuspendedJobThatGivesUpItsQueueLeavesNoWorkloadBehind) {
   EXPECT_NE(snapshot.job.status.gang().workload(), "") << "while its pods end";
   snapshot.job.spec.clear_scheduling();
   for (PodView& pod : snapshot.pods) pod.gone_by = kStart + 60s;
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << "they still use what the queue gave";
+  snapshot.pods.clear();
   EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
 }
 

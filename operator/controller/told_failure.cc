@@ -66,14 +66,16 @@ FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
   if (may_be_a_pods_end(event, pods)) {
     if (const LookAgain wait = wait_for_end(progress, pod, now)) return {{.look_again = wait}};
   }
-  const bool is_evicted = event.reason() == reasons::kPreempted && pod != nullptr && pod->evicted;
-  if (event.reason() != reasons::kPodLost && !is_evicted) {
+  const bool is_evicted = pod != nullptr && pod->evicted;
+  const std::string told = event.message().substr(0, event.message().find(';'));
+  if (event.reason() == reasons::kPreempted && !is_evicted)
+    return judge_end_of_pod(policy, status, {.reason = reasons::kPreempted}, told, event.attempt(), now);
+  if (event.reason() != reasons::kPodLost && event.reason() != reasons::kPreempted) {
     FailureVerdict verdict = judge_rank_failure(policy, status, event, now);
     verdict.machine = suspect;
     return verdict;
   }
   if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
-  const std::string told = event.message().substr(0, event.message().find(';'));
   FailureVerdict verdict = judge_loss(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
   const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
   if (is_silent) verdict.machine = suspect;

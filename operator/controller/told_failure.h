@@ -1,7 +1,8 @@
 // Decides what follows from what the coordinator told of failures.
 //
 // It has applied the rules of failurePolicy to ranks, which it knows best; the budget is the status's. Of a
-// node that it lost the pod may say why, so that is judged as a loss (failure_policy.h). Pure.
+// node that it lost, or that was told to end, the pod may say why, so that is judged here (failure_policy.h).
+// Pure.
 #pragma once
 
 #include <vector>

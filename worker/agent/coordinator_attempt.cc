@@ -142,7 +142,8 @@ void CoordinatorState::ask_ranks_to_stop() {
 }
 
 policy::Decision CoordinatorState::judge(const Failure& failure) const {
-  if (config_.losses_judged_elsewhere && failure.reason == reasons::kPodLost)
+  const bool is_of_pods = failure.reason == reasons::kPodLost || failure.reason == reasons::kPreempted;
+  if (config_.losses_judged_elsewhere && is_of_pods)
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
   policy::Decision decision =
       policy::decide(config_.failure_policy, failure.facts(), budget_, policy::since_epoch(now_));

@@ -75,6 +75,18 @@ TEST_F(CoordinatorEndTest, LostNodesCostNothingWhereOthersJudgeThem) {
   EXPECT_FALSE(events().back().counts());
 }
 
+TEST_F(CoordinatorEndTest, WhyANodeIsToldToEndIsJudgedWhereItIsKnown) {
+  v1alpha1::FailureRule& rule = *config_.failure_policy.add_rules_list();
+  rule.set_on_reason(reasons::kPreempted);
+  rule.set_action(v1alpha1::FailureRule::Fail);
+  config_.losses_judged_elsewhere = true;
+  run_first_attempt();
+  told_to_end(1);
+  stop_everywhere(1);
+  EXPECT_FALSE(exit_code_) << "its user may have suspended the job";
+  EXPECT_TRUE(events().back().restarting());
+}
+
 TEST_F(CoordinatorEndTest, TheBudgetIsNotOursWhereOthersKeepIt) {
   config_.failure_policy.set_max_restarts(0);
   config_.losses_judged_elsewhere = true;
