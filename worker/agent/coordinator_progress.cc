@@ -11,7 +11,6 @@ namespace {
 using std::chrono::seconds;
 using v1alpha1::CoordinatorMessage;
 
-// For answers. Longer than the usual patience with an agent, so that a machine that is gone is told as lost.
 constexpr seconds kAnswerTimeout{5};
 // Metrics are read less often.
 constexpr seconds kBetweenSlowdowns{5};
@@ -87,13 +86,15 @@ void CoordinatorState::on_activity(int rank, const v1alpha1::RankActivity& activ
   answering.activity = activity;
 }
 
-// A step that finishes while the ranks are asked ends the alarm.
+// A step that finishes while the ranks are asked ends the alarm. A node that is silent as a whole comes back,
+// or is lost when patience with it is over.
 void CoordinatorState::check_progress() {
   if (!clock_.is_overdue(config_.stall_timeout, now_)) {
     asked_at_.reset();
   } else if (!asked_at_) {
     ask_activity();
-  } else if (now_ - *asked_at_ >= kAnswerTimeout || answers_ >= config_.shape.world_size - ended_well_) {
+  } else if (answers_ >= config_.shape.world_size - ended_well_ ||
+             (now_ - *asked_at_ >= kAnswerTimeout && !nodes_.some_are_silent(now_ - 3 * config_.heartbeat))) {
     end_stall();
   }
 }

@@ -64,6 +64,18 @@ TEST_F(CoordinatorProgressTest, WhenAllHaveAnsweredTheAttemptEndsAtOnce) {
               HasSubstr("rank 3 on node 1 has been in forward for 30 s; 3 others wait"));
 }
 
+TEST_F(CoordinatorProgressTest, ANodeThatIsSilentAsAWholeIsWaitedForAsLongAsPatienceIs) {
+  config_.patience = seconds(60);
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_alive(seconds(45), {0});
+  EXPECT_EQ(state().phase(), Phase::kRunning) << "the network may come back";
+  pass_alive(seconds(16), {0});
+  stopped(0, 1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kPodLost);
+}
+
 TEST_F(CoordinatorProgressTest, AStepThatFinishesWhileRanksAreAskedEndsTheAlarm) {
   run_first_attempt();
   make_steps(1, 3);

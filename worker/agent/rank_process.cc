@@ -114,7 +114,9 @@ std::chrono::steady_clock::duration RankProcess::stopped_for(std::chrono::steady
   return now - *stopped_since_;
 }
 
+// One that has ended by then did so by itself.
 void RankProcess::kill() {
+  if (ended()) return;
   killed_ = true;
   process_.signal_group(SIGKILL);
 }

@@ -1,6 +1,7 @@
 #include "worker/agent/supervisor.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -114,6 +115,16 @@ TEST_F(SupervisorTest, HangingRanksEndWhenTheyAreStoppedAndAreNotTold) {
   wait_for_start(2);
   supervisor_->stop();
   EXPECT_TRUE(run().exits.empty());
+}
+
+TEST_F(SupervisorTest, ARankThatDiedBeforeItIsStoppedIsTold) {
+  start("rank=0 step=1 signal=9", 1);
+  siginfo_t dead{};
+  ASSERT_EQ(waitid(P_ALL, 0, &dead, WEXITED | WNOWAIT), 0);
+  supervisor_->stop();
+  const RankNews news = run();
+  ASSERT_EQ(news.exits.size(), 1U);
+  EXPECT_EQ(news.exits[0].signal(), SIGKILL);
 }
 
 TEST_F(SupervisorTest, TheEndOfALineThatIsTooLongIsNoReport) {

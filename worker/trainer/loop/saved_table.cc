@@ -8,7 +8,7 @@
 namespace caravan::trainer {
 namespace {
 
-planner::ElementType storage_of(Precision precision) {
+planner::ElementType stored_as(Precision precision) {
   switch (precision) {
     case Precision::BF16:
       return planner::ElementType::BF16;
@@ -29,7 +29,7 @@ planner::StageShape stage_shape(const TrainerOptions& options, const StagePlacem
                             .sequence_parallel = options.layout.sequence_parallel,
                             .micro_batch_size = options.layout.micro_batch_size,
                             .sequence_length = options.data.sequence_length,
-                            .storage = storage_of(options.precision)};
+                            .storage = stored_as(options.precision)};
   for (const planner::LayerGroup& chunk : placement.chunks) {
     shape.layers += chunk.layers;
     shape.recomputed_layers += chunk.recomputed_layers;
