@@ -133,6 +133,23 @@ TEST(Decide, ADeletedPodIsReplacedWhenItsGraceIsOver) {
   EXPECT_EQ(over.status.restarts(), 1);
 }
 
+TEST(Decide, APodOfADeadMachineIsMadeAgainSoonSinceNothingIsLeftToSave) {
+  Snapshot snapshot = running_job();
+  v1alpha1::JobEvent& event = snapshot.progress->event.emplace();
+  event.set_attempt(1);
+  event.set_restarting(true);
+  event.set_reason(reasons::kPodLost);
+  snapshot.progress->event_at = kStart;
+  snapshot.job.status = decide_at(snapshot, kStart + 10s).status;
+  ASSERT_EQ(snapshot.job.status.state(), "Restarting");
+  snapshot.pods[1].deleted_at = kStart + 340s;  // whoever watches nodes has given it up
+  snapshot.pods[1].gone_by = kStart + 640s;
+  const Decision waiting = decide_at(snapshot, kStart + 369s);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, 1s);
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 370s)), ElementsAre("create pods/train-1-a2"));
+}
+
 TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();

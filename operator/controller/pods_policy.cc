@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operator/api/conditions.h"
+#include "operator/api/names.h"
 #include "operator/api/pod_names.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
@@ -15,6 +17,8 @@ using Pods = std::vector<const PodView*>;
 
 // Far less than they are valid: those of a gang that runs are as old as it is.
 constexpr std::chrono::hours kRenewedAfter{24 * 365};
+
+constexpr std::chrono::seconds kEndsWithin{30};  // a pod that has nothing left to save
 
 std::vector<Pods> pods_by_node(const std::vector<PodView>& pods, int nodes) {
   std::vector<Pods> by_node(static_cast<std::size_t>(nodes));
@@ -41,11 +45,19 @@ struct DeadPod {
   LookAgain look_again = {};
 };
 
+// Its gang's attempt is over, so its agent has been let go: what does not end soon is on a machine that died.
+std::optional<TimePoint> let_go_by(const Job& job, const PodView& pod) {
+  if (!is_true(job.status, conditions::kRestarting) || !pod.deleted_at) return std::nullopt;
+  return *pod.deleted_at + kEndsWithin;
+}
+
 DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   if (pod.gone_by) {
-    if (!pod.holds_machine(now))
+    const auto let_go = let_go_by(job, pod);
+    if (!pod.holds_machine(now) || (let_go && now >= *let_go))
       return {.in_the_way = pod.name == pod_name(job.key.name, pod.node, job.status.attempt())};
-    return {.in_the_way = true, .look_again = until_gone(pod, now)};
+    const LookAgain by_then = let_go ? LookAgain(until(*let_go, now)) : std::nullopt;
+    return {.in_the_way = true, .look_again = sooner(by_then, until_gone(pod, now))};
   }
   const TimePoint ready = replaced_at(pod, job.status, now);
   if (now < ready) return {.in_the_way = true, .look_again = until(ready, now)};
