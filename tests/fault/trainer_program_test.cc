@@ -223,6 +223,19 @@ std::string token_file(std::size_t sequences) {
   return data::llm_c_file(tokens).bytes();
 }
 
+TEST_F(TrainerProgram, WhoeverHasItStopWaitsForNoEvaluation) {
+  JobSpec validated = endless();
+  validated.mutable_data()->set_validation_path(validation_file());
+  validated.mutable_training()->mutable_evaluation()->set_every_steps(2);
+  TrainerWorld world(validated, layout_of(1, 2, 1));
+  v1alpha1::RankCommand stop;
+  stop.set_stop_after_step(6);
+  world.send(0, stop);
+  const auto ranks = world.wait();
+  EXPECT_EQ(ranks.back().reports.back().finished().step(), 6) << ranks.back().log;
+  EXPECT_EQ(validation_losses(ranks.back()).size(), 2U) << "after steps 2 and 4";
+}
+
 TEST_F(TrainerProgram, AnEvaluationTakesNoMoreBatchesThanTheSetHas) {
   const test::TemporaryFolder folder;
   JobSpec validated = spec();

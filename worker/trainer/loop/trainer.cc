@@ -291,8 +291,10 @@ int Trainer::count_evaluation_batches() {
   return batches;
 }
 
+// Whoever has the job stop may wait for a checkpoint, but not for an evaluation.
 Outcome Trainer::evaluate_if_due(Step& step) {
-  if (!evaluation_is_due(step.number)) return {};
+  const bool stops = step.verdict.stop_after_step <= step.number && step.number < options_.steps;
+  if (!evaluation_is_due(step.number) || stops) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
   if (options_.rendezvous.rank == 0) reporter_.interlude(step.number);
   StepShare share;
@@ -303,9 +305,11 @@ Outcome Trainer::evaluate_if_due(Step& step) {
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
     share.loss_sum += spoken_loss(work.loss_sum());
   }
-  const double loss_sum = Agreement(rank_.mesh, share).wait().loss_sum;
+  share.stop_after_step = commands_.stop_after_step().value_or(kNoStop);
+  const StepVerdict verdict = Agreement(rank_.mesh, share).wait();
   rank_.clock.caught_up();  // the last stage has read what all others made before
-  step.validation_loss = loss_sum / (tokens_per_batch(options_) * evaluation_batches_);
+  step.verdict.stop_after_step = std::min(step.verdict.stop_after_step, verdict.stop_after_step);
+  step.validation_loss = verdict.loss_sum / (tokens_per_batch(options_) * evaluation_batches_);
   return {};
 }
 
