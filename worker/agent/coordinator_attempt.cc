@@ -192,7 +192,7 @@ void CoordinatorState::complete_if_all_ended() {
     end(reasons::kComplete, reasons::kStepsReached, fmt::format("all {} steps are done", config_.steps),
         ExitCode::kDone);
   } else if (!stop_requested_) {
-    begin_stop("its ranks have stopped for a node that leaves");
+    begin_stop("its ranks have stopped where they were told to");
   } else {
     end_for_user();
   }

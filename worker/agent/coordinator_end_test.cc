@@ -216,6 +216,21 @@ TEST_F(CoordinatorEndTest, TheDeadlineEndsTheJobAlsoWhenItIsRestartedBetween) {
   EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
 }
 
+TEST_F(CoordinatorEndTest, TheDeadlineEndsTheJobBehindALastCheckpoint) {
+  config_.active_deadline = seconds(100);
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  pass_alive(seconds(99));
+  step_of_all(1, 1);
+  pass_alive(seconds(2));
+  EXPECT_THAT(take_sent(), ElementsAre("0 until 6", "1 until 6"));
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 6);
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
+}
+
 TEST_F(CoordinatorEndTest, AStopLetsTheRunningStepEnd) {
   run_first_attempt();
   step_of_all(1, 1);

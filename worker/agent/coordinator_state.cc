@@ -195,6 +195,7 @@ void CoordinatorState::check_deadline() {
     return end(reasons::kFailed, reasons::kDeadlineExceeded, failure_message(late, "the job ends"),
                ExitCode::kJobFailed);
   blame_.set_cause(late);
+  if (config_.writes_checkpoints) return stop_cleanly("the deadline is over");
   begin_stop("the deadline is over");
 }
 
