@@ -172,6 +172,25 @@ TEST_F(CoordinatorEndTest, WhoWasHeardOfLatelyIsNotAbsent) {
   EXPECT_EQ(events()[1].suspect_node(), 0) << "nobody finds it";
 }
 
+TEST_F(CoordinatorEndTest, OfNodesThatAreAllSilentNoneIsToBlame) {
+  config_.shape = {.nodes = 3, .world_size = 6};
+  for (const int node : {0, 1, 2}) join(node);
+  run_attempt(1);
+  pass_alive(seconds(30), {0});
+  stopped(0, 1);
+  ASSERT_THAT(events(), Not(IsEmpty()));
+  EXPECT_EQ(events()[0].reason(), reasons::kPodLost);
+  EXPECT_EQ(events()[0].suspect_node(), 0) << "it is cut off";
+}
+
+TEST_F(CoordinatorEndTest, OfTwoNodesEitherMayBeCutOff) {
+  run_first_attempt();
+  pass_alive(seconds(30), {0});
+  stopped(0, 1);
+  ASSERT_THAT(events(), Not(IsEmpty()));
+  EXPECT_FALSE(events()[0].has_suspect_node());
+}
+
 TEST_F(CoordinatorEndTest, WhoDoesNotJoinIsNotToldOfOutsideOfPods) {
   config_.rejoin_timeout = seconds(7200);
   join(0);

@@ -143,6 +143,7 @@ class CoordinatorState {
   void let_go();
   void lose(int node, const std::string& how);
   void leave(int node, const std::string& how);
+  bool is_cut_off() const;
   void check_nodes();
 
   // coordinator_attempt.cc
