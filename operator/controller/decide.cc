@@ -16,6 +16,7 @@
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/placement_policy.h"
+#include "operator/controller/plan_record.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/queue_policy.h"
@@ -133,8 +134,9 @@ class Decider {
   // MultiKueue sends the job to a cluster that has room for it, and brings back how it gets on there: here it
   // needs a Workload and nothing else.
   void offer_to_other_clusters() {
-    const bool is_wanted = job_.spec.managed_by() == kMultiKueue && !job_.being_deleted &&
-                           !job_.spec.suspend() && !is_finished(status()) && !queue_of(job_).empty();
+    if (job_.spec.managed_by() != kMultiKueue || job_.being_deleted) return;
+    if (is_finished(status())) return take(judge_time_to_live(job_.spec, status(), now_));
+    const bool is_wanted = !job_.spec.suspend() && !queue_of(job_).empty();
     if (!is_wanted || seen_.queue.api != QueueView::Api::kServed || seen_.queue.workload) return;
     const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
     if (!verdict.plan) return;
@@ -144,6 +146,7 @@ class Decider {
 
   // False: there is none.
   bool plan() {
+    if (is_planned_anew(job_)) status().clear_plan();
     const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
     if (verdict.plan) remember_plan(verdict);
     carry_out(verdict);

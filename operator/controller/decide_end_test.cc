@@ -102,6 +102,20 @@ TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
   EXPECT_EQ(resumed.status.restarts(), 0);
 }
 
+TEST(Decide, AJobIsPlannedAnewForWhatItsResumptionGivesIt) {
+  Snapshot snapshot = new_job(R"(, "suspend": true)");
+  snapshot.job.status = decide_at(snapshot).status;
+  const std::string planned = snapshot.job.status.plan().document();
+  ASSERT_NE(planned, "");
+  snapshot.job.status.mutable_plan()->set_document("of other machines");
+  EXPECT_EQ(decide_at(snapshot).status.plan().document(), "of other machines") << "nothing has changed";
+  snapshot.job.spec.set_suspend(false);
+  ++snapshot.job.generation;
+  const Decision resumed = decide_at(snapshot);
+  EXPECT_EQ(resumed.status.plan().document(), planned);
+  EXPECT_EQ(resumed.status.attempt(), 1);
+}
+
 TEST(Decide, WhatASuspendedJobHasSavedIsShownAsSoonAsItsPodsAreGone) {
   Snapshot snapshot = running_job(R"(, "checkpoint": {"claimName": "c", "path": "p"})");
   snapshot.job.spec.set_suspend(true);

@@ -41,14 +41,18 @@ Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, Tim
           .message = "cancelled by its user; a new job may go on from its last checkpoint"};
 }
 
+Verdict judge_time_to_live(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now) {
+  const auto finished = to_time(status.completion_time());
+  if (!finished || !spec.has_ttl_seconds_after_finished()) return {};
+  const TimePoint end = *finished + std::chrono::seconds(spec.ttl_seconds_after_finished());
+  if (now >= end) return {.effects = {DeleteJob{}}};
+  return {.look_again = until(end, now)};
+}
+
 Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, TimePoint now) {
   const auto finished = to_time(status.completion_time());
-  Verdict verdict;
-  if (finished && seen.job.spec.has_ttl_seconds_after_finished()) {
-    const TimePoint end = *finished + std::chrono::seconds(seen.job.spec.ttl_seconds_after_finished());
-    if (now >= end) return {.effects = {DeleteJob{}}};
-    verdict.look_again = until(end, now);
-  }
+  Verdict verdict = judge_time_to_live(seen.job.spec, status, now);
+  if (!verdict.effects.empty()) return verdict;
   verdict.effects = tell_of_end(seen, status, now);
   verdict.look_again = sooner(verdict.look_again, until_gone(seen.pods, now));
   const TimePoint farewell = finished.value_or(now) + kFarewell;

@@ -17,6 +17,9 @@ Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus&
 // fails.
 Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, TimePoint now);
 
+// Of a finished job: it goes when ttlSecondsAfterFinished are over, also where another cluster had its pods.
+Verdict judge_time_to_live(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now);
+
 // Of a finished job: its place in a queue is given back, pods that still live are deleted, those of a
 // complete job after a minute in which they end by themselves, and the job when ttlSecondsAfterFinished are
 // over.

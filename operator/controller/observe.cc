@@ -116,7 +116,8 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   const bool chooses = needs_domains(snapshot);  // looks at the pods of all jobs
   if (chooses) snapshot.taken = taken_of(caches.pods, job.uid);
   // Only planning and domains read nodes: there may be thousands.
-  if ((remembers_plan(job.status) || is_finished(job.status)) && !chooses) return snapshot;
+  const bool is_planned = remembers_plan(job.status) && !is_planned_anew(job);
+  if ((is_planned || is_finished(job.status)) && !chooses) return snapshot;
   for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(node->parse()));
   return snapshot;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/json.h"
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/api/read_message.h"
 #include "planner/request.h"
@@ -82,6 +83,12 @@ bool has_plan(const v1alpha1::JobStatus& status) {
 
 bool remembers_plan(const v1alpha1::JobStatus& status) {
   return !status.plan().document().empty();
+}
+
+bool is_planned_anew(const Job& job) {
+  const v1alpha1::JobStatus& status = job.status;
+  return status.attempt() == 0 && is_true(status, conditions::kSuspended) && !is_suspended_by_queue(status) &&
+         status.observed_generation() != job.generation;
 }
 
 std::string problem_of(const LayoutSizes& sizes, const v1alpha1::Resources& resources) {

@@ -18,6 +18,9 @@ namespace caravan::controller {
 // only what they show.
 bool has_plan(const v1alpha1::JobStatus& status);
 bool remembers_plan(const v1alpha1::JobStatus& status);
+// It was changed while its user had it suspended, before any pod was made: whoever resumes it may have placed
+// it.
+bool is_planned_anew(const Job& job);
 
 // The sizes that operators have always shown.
 struct LayoutSizes {

@@ -464,5 +464,16 @@ TEST(QueuePolicy, AManagedJobGetsItsWorkloadAndNothingElse) {
   EXPECT_THAT(decide(snapshot, settings(), kStart).effects, IsEmpty());
 }
 
+TEST(QueuePolicy, AManagedJobThatHasEndedElsewhereGoesWhenItsTimeIsOver) {
+  Snapshot snapshot =
+      queued_job(R"(, "managedBy": "kueue.x-k8s.io/multikueue", "ttlSecondsAfterFinished": 60)");
+  Conditions(snapshot.job.status, 1, kStart).set(conditions::kComplete, true, reasons::kStepsReached, "");
+  snapshot.job.status.set_completion_time(to_text(kStart));
+  const Decision decision = decide(snapshot, settings(), kStart);
+  EXPECT_THAT(decision.effects, IsEmpty());
+  EXPECT_EQ(decision.look_again, 60s);
+  EXPECT_EQ(decide(snapshot, settings(), kStart + 60s).effects.size(), 1U);
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing
