@@ -1,4 +1,5 @@
-// How the ranks of a job are spread over its nodes: in blocks, node by node.
+// How the ranks of a job are spread over its nodes: in blocks, node by node, all as large but for the last
+// one, which may be smaller.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,11 @@ struct JobShape {
   int node_of(int rank) const { return rank / ranks_per_node(); }
   bool owns(int node, int rank) const { return rank >= first_rank(node) && rank <= last_rank(node); }
 };
+
+// On as few nodes of that size as hold the devices.
+inline JobShape spread(int devices, int node_size) {
+  return {.nodes = (devices + node_size - 1) / node_size, .world_size = devices};
+}
 
 inline MeshShape mesh_of(const v1alpha1::Plan& plan) {
   return {.tensor = plan.tensor(), .data = plan.data(), .pipeline = plan.pipeline()};

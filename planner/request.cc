@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/quantity.h"
+#include "planner/job_shape.h"
 
 namespace caravan::planner {
 namespace {
@@ -24,13 +25,13 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   pool.node_size = resources.has_devices_per_node() ? resources.devices_per_node()
                                                     : facts.devices_per_node.value_or(usual);
   if (!pool.gpu) pool.threads = facts.threads_per_rank;
-  pool.per_node = std::min(pool.node_size, pool.count);
   if (pool.count > pool.maximum()) {
     return bad_input(
         fmt::format("spec.resources.devices: devices must be at most {0} x devicesPerNode: a job may have at "
                     "most {0} nodes; devices is {1}, devicesPerNode is {2}",
                     kMaximumNodes, pool.count, pool.node_size));
   }
+  pool.per_node = spread(pool.count, pool.node_size).ranks_per_node();
 
   if (!resources.device().memory().empty()) {
     const auto bytes = parse_quantity(resources.device().memory());

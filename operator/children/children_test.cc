@@ -109,6 +109,25 @@ TEST(Children, AWorkloadAsksForExactlyWhatItsPodsAskFor) {
   EXPECT_EQ(of_the_queue.at("nodeSelector"), pod.at("spec").at("nodeSelector"));
 }
 
+TEST(Children, AWorkloadAsksForEnoughWherePodsHaveNotAllAsManyRanks) {
+  Job uneven = gpu_job(R"({"product": "H100-80GB"})", "llama3.2-1b",
+                       R"(, "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})");
+  uneven.spec.mutable_resources()->set_devices(20);
+  uneven.spec.mutable_training()->set_global_batch_sequences(20);
+  const v1alpha1::JobPlan plan = plan_of(uneven);
+  const auto gpus_of = [](const kube::Json& spec) {
+    return kube::text_at(spec.at("containers").as_array()[0], {"resources", "limits", "nvidia.com/gpu"});
+  };
+  std::vector<std::string> of_pods;
+  for (int node = 0; node < plan.nodes(); ++node)
+    of_pods.push_back(gpus_of(pod_intent(uneven, plan, {.node = node}, settings()).at("spec")));
+  EXPECT_THAT(of_pods, ::testing::ElementsAre("7", "7", "6"));
+  const kube::Json workload = workload_intent(uneven, plan, {}, settings());
+  const kube::Json& pods = workload.at("spec").at("podSets").as_array()[0];
+  EXPECT_EQ(pods.at("count"), kube::Json(3));
+  EXPECT_EQ(gpus_of(pods.at("template").at("spec")), "7");
+}
+
 TEST(Children, APodGroupNamesTheGangAndItsPodsNameTheGroupAndItsScheduler) {
   struct Case {
     const char* provider;

@@ -13,11 +13,11 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-// What counts against a quota, or decides which machines may take the pod: of a pod as it will be made, so
-// that it asks for no more and no less. Variables and mounts stay out: they count for nothing, and a queue
-// refuses some of them.
+// What counts against a quota, or decides which machines may take the pod: of the first pod as it will be
+// made, since none has more ranks. Variables and mounts stay out: they count for nothing, and a queue refuses
+// some of them.
 JsonObject pod_template(const Job& job, const v1alpha1::JobPlan& plan, const Settings& settings) {
-  const PodRequest request{.node = plan.nodes() - 1, .product_label = plan.gpu_product()};
+  const PodRequest request{.node = 0, .product_label = plan.gpu_product()};
   const Json pod = pod_intent(job, plan, request, settings);
   const Json& spec = pod.at("spec");
   JsonObject wanted =

@@ -8,6 +8,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/api/read_message.h"
+#include "planner/job_shape.h"
 #include "planner/request.h"
 
 namespace caravan::controller {
@@ -19,7 +20,7 @@ constexpr int kLargestMicroBatch = 65536;
 constexpr std::size_t kLongestName = 63;
 
 int nodes_of(const v1alpha1::Plan& plan) {
-  return (plan.devices() + plan.devices_per_node() - 1) / plan.devices_per_node();
+  return planner::spread(plan.devices(), plan.devices_per_node()).nodes;
 }
 
 // Empty when the plan is one of a job with these resources.

@@ -11,6 +11,7 @@
 #include "operator/view/node_match.h"
 #include "operator/view/worker_devices.h"
 #include "planner/device/catalogue.h"
+#include "planner/job_shape.h"
 
 namespace caravan::controller {
 namespace {
@@ -70,7 +71,7 @@ std::optional<std::int64_t> memory_of_a_node(const v1alpha1::JobSpec& spec,
 SurveyedJob survey_processors(const Job& job, const std::vector<NodeView>& nodes) {
   const v1alpha1::Resources& resources = job.spec.resources();
   const int per_node = resources.has_devices_per_node() ? resources.devices_per_node() : kCpuRanksPerPod;
-  const int ranks = std::min(per_node, resources.devices());
+  const int ranks = planner::spread(resources.devices(), per_node).ranks_per_node();
   const auto asked = parse_quantity(job.spec.worker().resources().memory());
   const auto memory = asked ? std::optional(*asked) : memory_of_a_node(job.spec, nodes);
   planner::DeviceFacts facts{.devices_per_node = per_node,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/job_shape.h"
 #include "planner/memory/memory_model.h"
 #include "planner/search/candidate.h"
 #include "planner/search/enumerate.h"
@@ -63,7 +64,7 @@ class FitSearch {
 
 PlanRequest with_devices(PlanRequest request, int count) {
   request.devices.count = count;
-  request.devices.per_node = std::min(request.devices.node_size, count);
+  request.devices.per_node = spread(count, request.devices.node_size).ranks_per_node();
   return request;
 }
 

@@ -188,6 +188,14 @@ std::optional<Illegality> check_segments(const PlanRequest& request, const Layou
                                 request.training.sequence_length, segments)};
 }
 
+// Why nodes have fewer of the job's ranks than they have devices.
+std::string say_spread(const DevicePool& devices) {
+  if (devices.has_rack_switch() || devices.per_node == devices.node_size) return "";
+  return fmt::format(", since {0} devices are spread over nodes of {1}; set it to a divisor of {0}",
+                     devices.count, devices.node_size);
+}
+
+// Ranks stand on nodes in blocks of one size, so a group stays on one where that size is a multiple of it.
 std::optional<Illegality> check_links(const DevicePool& devices, int tensor) {
   const std::string path = "spec.parallelism.tensor";
   const int joined = devices.joined();
@@ -199,7 +207,8 @@ std::optional<Illegality> check_links(const DevicePool& devices, int tensor) {
                                           by_switch ? "a switch" : "a node", tensor, joined);
   if (tensor > joined) return Illegality{path, fmt::format("tensor must be at most {}: {}", limit, numbers)};
   if (devices.count <= joined || joined % tensor == 0) return std::nullopt;
-  return Illegality{path, fmt::format("{} must be divisible by tensor: {}", limit, numbers)};
+  return Illegality{path,
+                    fmt::format("{} must be divisible by tensor: {}{}", limit, numbers, say_spread(devices))};
 }
 
 }  // namespace

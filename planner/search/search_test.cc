@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/job_shape.h"
 #include "planner/memory/risk.h"
 #include "planner/search/device_count.h"
 #include "planner/search/enumerate.h"
@@ -247,15 +248,33 @@ TEST(SearchLayouts, RecomputesMlpsWhereTheyCostLess) {
             RecomputedPart::Layer);
 }
 
+// Also where the nodes are not full.
 TEST(SearchLayouts, TensorParallelismStaysInsideANode) {
-  PlanRequest request = request_of(gpu_job("llama3-70b", 24));
-  for (const int node : {2, 4, 6}) {
-    request.devices.node_size = request.devices.per_node = node;
-    for (const EvaluatedLayout& candidate : search_layouts(request, default_profile(), {}).candidates) {
+  for (const auto& [devices, node] : {std::pair{24, 2}, {24, 4}, {24, 6}, {12, 8}, {20, 8}}) {
+    const auto request = read_request(gpu_job("llama3-70b", devices), {.devices_per_node = node});
+    const JobShape shape = spread(devices, node);
+    int legal = 0;
+    for (const EvaluatedLayout& candidate : search_layouts(*request, default_profile(), {}).candidates) {
       if (candidate.illegality) continue;
-      EXPECT_EQ(node % candidate.layout.mesh.tensor, 0) << layout_label(candidate.layout);
+      ++legal;
+      const int tensor = candidate.layout.mesh.tensor;
+      for (int first = 0; first < devices; first += tensor) {
+        EXPECT_EQ(shape.node_of(first), shape.node_of(first + tensor - 1))
+            << layout_label(candidate.layout) << " of " << devices << " devices on nodes of " << node;
+      }
     }
+    EXPECT_GT(legal, 0) << devices << " devices on nodes of " << node;
   }
+}
+
+TEST(SearchLayouts, AGroupThatNodesWhichAreNotFullWouldCutIsRefused) {
+  const auto request = read_request(gpu_job("llama3-70b", 12), {.devices_per_node = 8});
+  EXPECT_EQ(request->devices.per_node, 6) << "two pods of as many";
+  EXPECT_FALSE(check_tensor(*request, 2));
+  const auto illegality = check_tensor(*request, 4);
+  ASSERT_TRUE(illegality) << "ranks 4 to 7 would be on both";
+  EXPECT_THAT(illegality->message(), HasSubstr("tensor is 4, a node has 6, since 12 devices are spread over "
+                                               "nodes of 8; set it to a divisor of 12"));
 }
 
 TEST(SearchLayouts, TensorParallelismStaysAmongTheDevicesThatASwitchJoins) {
