@@ -8,7 +8,10 @@
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/api/read_message.h"
+#include "operator/view/worker_devices.h"
+#include "planner/engine_profile.h"
 #include "planner/job_shape.h"
+#include "planner/memory/memory_model.h"
 #include "planner/request.h"
 
 namespace caravan::controller {
@@ -62,6 +65,20 @@ void resolve_claims(v1alpha1::JobSpec& spec) {
   resolve_claim(data, kDataFolder);
 }
 
+// Ranks on processors share the memory of their pod, which users may change while the job is suspended. There
+// is a limit also where it leaves nothing: 0 would be none.
+void follow_memory(const v1alpha1::JobSpec& spec, v1alpha1::Plan& plan) {
+  const v1alpha1::Device& device = spec.resources().device();
+  const auto memory = memory_per_rank(spec, plan.devices_per_node());
+  if (device.kind() != v1alpha1::Device::CPU || !device.memory().empty() || !memory) return;
+  planner::DevicePool ranks;
+  ranks.gpu = false;
+  ranks.memory_bytes = memory;
+  ranks.threads = threads_per_rank(spec, plan.devices_per_node());
+  const auto usable = planner::usable_bytes(ranks, planner::default_engine_profile());
+  plan.set_usable_bytes(std::max<std::int64_t>(1, usable.value_or(0)));
+}
+
 v1alpha1::JobPlan job_plan(const Job& job, v1alpha1::PlanRecord record) {
   v1alpha1::JobPlan result;
   result.set_job_name(job.key.name);
@@ -73,6 +90,7 @@ v1alpha1::JobPlan job_plan(const Job& job, v1alpha1::PlanRecord record) {
   result.set_nodes(nodes_of(record.plan()));
   result.set_gpu_product(record.gpu_product());
   *result.mutable_plan() = std::move(*record.mutable_plan());
+  follow_memory(job.spec, *result.mutable_plan());
   return result;
 }
 

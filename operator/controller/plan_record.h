@@ -1,9 +1,9 @@
 // What an operator remembers of a job's plan: status.plan.document, JSON of a PlanRecord.
 //
 // Job and record together give the plan that agents get, so the layout stands for the life of the job while
-// users change what they may change (time-outs, the failure policy). The status is written by operators only,
-// but of any version: nothing is believed that does not agree with the spec, and what this version does not
-// know is named. Pure.
+// users change what they may change (time-outs, the failure policy, what pods ask for). The status is written
+// by operators only, but of any version: nothing is believed that does not agree with the spec, and what this
+// version does not know is named. Pure.
 #pragma once
 
 #include <string>

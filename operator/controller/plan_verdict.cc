@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/readable_bytes.h"
 #include "operator/api/names.h"
 #include "operator/controller/plan_record.h"
 #include "planner/explain/checkpoints.h"
@@ -18,6 +19,16 @@ std::string say_no_checkpoint(const v1alpha1::JobSpec& spec) {
 std::string say_checkpoint_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
   const std::string trouble = planner::checkpoints_trouble(spec, plan);
   return trouble.empty() ? "" : fmt::format(" {}.", trouble);
+}
+
+// Pods may have been given less since the job was planned.
+std::string say_memory_trouble(const v1alpha1::Plan& plan) {
+  if (plan.usable_bytes() == 0 || plan.peak_bytes() <= plan.usable_bytes()) return "";
+  return fmt::format(
+      " A rank needs {} and has {} of what its pod may take: raise spec.worker.resources.memory while the "
+      "job "
+      "is suspended.",
+      readable_bytes(plan.peak_bytes()), readable_bytes(plan.usable_bytes()));
 }
 
 // Of a job that has a plan: what this operator would have said to it, had it been asked first.
@@ -56,8 +67,8 @@ PlanVerdict accept_plan(const Job& job, std::string document) {
   const v1alpha1::Plan& plan = remembered->plan.plan();
   PlanVerdict verdict;
   verdict.reason = plan.source();
-  verdict.message = plan.reason() + say_no_checkpoint(job.spec) + say_checkpoint_trouble(job.spec, plan) +
-                    say_version_gaps(job, remembered->unknown);
+  verdict.message = plan.reason() + say_memory_trouble(plan) + say_no_checkpoint(job.spec) +
+                    say_checkpoint_trouble(job.spec, plan) + say_version_gaps(job, remembered->unknown);
   verdict.conditions = {set_condition(conditions::kPlanned, true, verdict.reason, verdict.message)};
   verdict.document = std::move(document);
   verdict.plan = std::move(remembered->plan);

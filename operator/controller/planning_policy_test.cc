@@ -10,6 +10,7 @@ namespace caravan::controller::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(PlanningPolicy, CheckpointsOutlivePodsOnAClaimOnly) {
   const PlanVerdict own_files = judge_plan(job(R"(, "checkpoint": {"path": "mine"})"), {});
@@ -124,6 +125,34 @@ TEST(PlanningPolicy, TheProductOfAPlanThatWasMadeStands) {
     ASSERT_TRUE(later.plan) << later.message;
     EXPECT_EQ(to_json(*later.plan), to_json(*first.plan));
   }
+}
+
+// Two ranks a pod, on processors. What a pod may take can change while the job is suspended.
+TEST(PlanningPolicy, RanksOnProcessorsHaveTheirPartOfWhatTheirPodsHaveToday) {
+  const auto asking = [](const char* memory) {
+    Job asks = job(fmt::format(R"(, "worker": {{"resources": {{"memory": "{}"}}}})", memory));
+    asks.spec.mutable_resources()->mutable_device()->clear_memory();
+    return asks;
+  };
+  const PlanVerdict made = judge_plan(asking("4Gi"), {});
+  ASSERT_TRUE(made.plan) << made.message;
+  const auto later = [&](Job changed) {
+    changed.status.mutable_plan()->set_document(made.document);
+    return judge_plan(changed, {});
+  };
+  const PlanVerdict more = later(asking("16Gi"));
+  ASSERT_TRUE(more.plan) << more.message;
+  EXPECT_EQ(more.plan->plan().usable_bytes(), judge_plan(asking("16Gi"), {}).plan->plan().usable_bytes());
+  EXPECT_GT(more.plan->plan().usable_bytes(), made.plan->plan().usable_bytes());
+  EXPECT_THAT(more.message, Not(HasSubstr("worker.resources.memory")));
+  const PlanVerdict less = later(asking("16Mi"));
+  ASSERT_TRUE(less.plan) << less.message;
+  EXPECT_GT(less.plan->plan().usable_bytes(), 0) << "which would be no limit";
+  EXPECT_THAT(less.message, HasSubstr("raise spec.worker.resources.memory while the job is suspended."));
+  EXPECT_EQ(less.document, made.document) << "the layout stands";
+  Job described = asking("16Gi");
+  described.spec.mutable_resources()->mutable_device()->set_memory("2Gi");
+  EXPECT_EQ(later(described).plan->plan().usable_bytes(), made.plan->plan().usable_bytes());
 }
 
 TEST(PlanningPolicy, WhatNodesHaveMayBeTooLittleForTheBoundOfNodes) {

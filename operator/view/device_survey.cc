@@ -72,11 +72,11 @@ SurveyedJob survey_processors(const Job& job, const std::vector<NodeView>& nodes
   const v1alpha1::Resources& resources = job.spec.resources();
   const int per_node = resources.has_devices_per_node() ? resources.devices_per_node() : kCpuRanksPerPod;
   const int ranks = planner::spread(resources.devices(), per_node).ranks_per_node();
-  const auto asked = parse_quantity(job.spec.worker().resources().memory());
-  const auto memory = asked ? std::optional(*asked) : memory_of_a_node(job.spec, nodes);
-  planner::DeviceFacts facts{.devices_per_node = per_node,
+  planner::DeviceFacts facts{.memory_bytes = memory_per_rank(job.spec, ranks),
+                             .devices_per_node = per_node,
                              .threads_per_rank = threads_per_rank(job.spec, ranks)};
-  if (memory) facts.memory_bytes = *memory / ranks;
+  const auto of_a_node = memory_of_a_node(job.spec, nodes);
+  if (!facts.memory_bytes && of_a_node) facts.memory_bytes = *of_a_node / ranks;
   return {.spec = job.spec, .facts = facts};
 }
 
