@@ -107,6 +107,7 @@ TEST(Children, AWorkloadAsksForExactlyWhatItsPodsAskFor) {
   EXPECT_EQ(of_the_queue.at("containers").as_array()[0].at("resources"),
             pod.at("spec").at("containers").as_array()[0].at("resources"));
   EXPECT_EQ(of_the_queue.at("nodeSelector"), pod.at("spec").at("nodeSelector"));
+  EXPECT_EQ(of_the_queue.at("affinity"), pod.at("spec").at("affinity"));
 }
 
 TEST(Children, AWorkloadAsksForEnoughWherePodsHaveNotAllAsManyRanks) {
@@ -257,6 +258,56 @@ TEST(Children, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {
   };
   EXPECT_EQ(selected(job()), "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(selected(job(R"(, "worker": {"nodeSelector": {"nvidia.com/gpu.product": "mine"}})")), "mine");
+}
+
+// Of which a node must meet one.
+kube::JsonArray node_terms_of(const Job& job, const PodRequest& request = {}) {
+  const kube::Json pod = pod_intent(job, plan_of(job), request, settings());
+  const kube::Json* terms =
+      kube::find(pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
+                       "nodeSelectorTerms"});
+  return terms == nullptr ? kube::JsonArray() : terms->as_array();
+}
+
+// Those of another product may be there already; an autoscaler does not know which label a new node will
+// have.
+TEST(Children, WhereNoNodeToldOfTheProductPodsGoToNodesThatNameItOrNone) {
+  const Job named =
+      gpu_job(R"({"product": "H100-80GB"})", "llama3-8b",
+              R"(, "worker": {"nodeAffinity": [{"key": "zone", "operator": "In", "values": ["a"]}]})");
+  const kube::JsonArray terms = node_terms_of(named);
+  ASSERT_EQ(terms.size(), 2U);
+  const kube::Json own =
+      kube::JsonObject{{"key", "zone"}, {"operator", "In"}, {"values", kube::JsonArray{"a"}}};
+  for (const kube::Json& term : terms) EXPECT_EQ(term.at("matchExpressions").at(0), own);
+  const kube::Json& names_it = terms[0].at("matchExpressions").at(1);
+  EXPECT_EQ(kube::text_at(names_it, {"key"}), labels::kNvidiaProduct);
+  EXPECT_EQ(kube::text_at(names_it, {"operator"}), "In");
+  EXPECT_THAT(names_it.at("values").as_array(), ::testing::Contains(kube::Json("NVIDIA-H100-80GB-HBM3")));
+  EXPECT_THAT(names_it.at("values").as_array(),
+              ::testing::Not(::testing::Contains(kube::Json("NVIDIA-A100-SXM4-40GB"))));
+  const kube::JsonObject names_none{{"key", labels::kNvidiaProduct}, {"operator", "DoesNotExist"}};
+  EXPECT_EQ(terms[1].at("matchExpressions").at(1), kube::Json(names_none));
+}
+
+TEST(Children, PodsAreBoundToNoProductThatTheJobLeavesOpenOrBindsItself) {
+  const auto with = [](const char* device, const std::string& worker) {
+    return gpu_job(device, "llama3-8b", fmt::format(R"(, "worker": {{{}}})", worker), 8);
+  };
+  constexpr const char* kH100 = R"({"product": "H100-80GB"})";
+  EXPECT_EQ(node_terms_of(with(kH100, "")).size(), 2U);
+  EXPECT_THAT(node_terms_of(with(kH100, ""), {.product_label = "NVIDIA-H100-80GB-HBM3"}),
+              ::testing::IsEmpty());
+  EXPECT_THAT(node_terms_of(with(R"({"memory": "80Gi"})", "")), ::testing::IsEmpty());
+  EXPECT_THAT(node_terms_of(with(R"({"product": "Z900", "memory": "80Gi"})", "")), ::testing::IsEmpty());
+  EXPECT_THAT(node_terms_of(with(kH100, R"("nodeSelector": {"nvidia.com/gpu.product": "mine"})")),
+              ::testing::IsEmpty());
+  EXPECT_THAT(
+      node_terms_of(with(kH100, R"("resourceClaims": [{"name": "devices", "templateName": "gpus"}])")),
+      ::testing::IsEmpty());
+  constexpr const char* kOwn =
+      R"("nodeAffinity": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["mine"]}])";
+  EXPECT_EQ(node_terms_of(with(kH100, kOwn)).size(), 1U);
 }
 
 TEST(Children, PodsOnAmdGpusGoToTheProductByTheLabelOfItsVendor) {

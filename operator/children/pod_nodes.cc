@@ -4,6 +4,7 @@
 
 #include "operator/api/device_labels.h"
 #include "operator/api/names.h"
+#include "operator/view/worker_devices.h"
 
 namespace caravan::controller {
 namespace {
@@ -27,7 +28,7 @@ JsonArray tolerations(const v1alpha1::Worker& worker) {
 }
 
 // What the job's own requirements say: a node must meet them all.
-JsonObject node_selector(const v1alpha1::Worker& worker) {
+JsonArray requirements(const v1alpha1::Worker& worker) {
   JsonArray all;
   for (const v1alpha1::NodeRequirement& given : worker.node_affinity()) {
     JsonObject requirement{{"key", given.key()}, {"operator", given.operator_()}};
@@ -35,7 +36,26 @@ JsonObject node_selector(const v1alpha1::Worker& worker) {
       requirement["values"] = JsonArray(given.values().begin(), given.values().end());
     all.push_back(std::move(requirement));
   }
-  return {{"nodeSelectorTerms", JsonArray{JsonObject{{"matchExpressions", std::move(all)}}}}};
+  return all;
+}
+
+JsonObject term_of(JsonArray requirements, const JsonObject& more) {
+  if (!more.empty()) requirements.push_back(more);
+  return {{"matchExpressions", std::move(requirements)}};
+}
+
+// A node must meet one of them. Where no node told of the product that the job names, pods go to nodes that
+// do later, and to those that tell of none: a new node has no label yet, and no autoscaler expects it to.
+JsonArray node_terms(const v1alpha1::JobSpec& spec, const PodRequest& request) {
+  const std::vector<std::string> products =
+      request.product_label.empty() ? wanted_products(spec) : std::vector<std::string>();
+  JsonArray own = requirements(spec.worker());
+  if (products.empty()) return own.empty() ? JsonArray() : JsonArray{term_of(std::move(own), {})};
+  const char* label = labels_of(spec.resources().device().resource_name()).product;
+  const JsonObject names_it{
+      {"key", label}, {"operator", "In"}, {"values", JsonArray(products.begin(), products.end())}};
+  const JsonObject names_none{{"key", label}, {"operator", "DoesNotExist"}};
+  return {term_of(own, names_it), term_of(own, names_none)};
 }
 
 // By name, which no label need repeat; a requirement on it takes one value. Where there is room nowhere else,
@@ -50,17 +70,19 @@ JsonArray avoid(const std::vector<std::string>& machines) {
   return {JsonObject{{"weight", kHeaviestPreference}, {"preference", preference}}};
 }
 
-JsonObject node_affinity(const v1alpha1::Worker& worker, const std::vector<std::string>& avoided) {
+JsonObject node_affinity(const v1alpha1::JobSpec& spec, const PodRequest& request) {
   JsonObject affinity;
-  if (worker.node_affinity_size() > 0)
-    affinity["requiredDuringSchedulingIgnoredDuringExecution"] = node_selector(worker);
-  if (!avoided.empty()) affinity["preferredDuringSchedulingIgnoredDuringExecution"] = avoid(avoided);
+  if (JsonArray terms = node_terms(spec, request); !terms.empty())
+    affinity["requiredDuringSchedulingIgnoredDuringExecution"] =
+        JsonObject{{"nodeSelectorTerms", std::move(terms)}};
+  if (!request.avoided_machines.empty())
+    affinity["preferredDuringSchedulingIgnoredDuringExecution"] = avoid(request.avoided_machines);
   return affinity;
 }
 
 JsonObject affinity_of(const Job& job, const PodRequest& request) {
   JsonObject affinity;
-  JsonObject to_nodes = node_affinity(job.spec.worker(), request.avoided_machines);
+  JsonObject to_nodes = node_affinity(job.spec, request);
   if (!to_nodes.empty()) affinity["nodeAffinity"] = std::move(to_nodes);
   return affinity;
 }

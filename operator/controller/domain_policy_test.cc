@@ -7,6 +7,7 @@
 #include "operator/children/replica_groups.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/jobs.h"
+#include "operator/view/domain_survey.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -173,6 +174,19 @@ TEST(DomainPolicy, MachinesThatTheJobCannotHaveDoNotCount) {
                     node("d", "r2", 4), node("e", "r3"), node("f", "r3")};
   snapshot.nodes[0].usable = false;
   EXPECT_EQ(racks(judge(snapshot)), "r3 - r3 -") << "r2 has small nodes, r1 one too few";
+}
+
+TEST(DomainPolicy, WhereNoNodeToldOfTheProductThoseOfOthersDoNotCount) {
+  const Job named = gpu_job(R"({"product": "H100-80GB"})", "llama3-8b",
+                            R"(, "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+  std::vector<NodeView> nodes = {gpu_node("a", "NVIDIA-A100-SXM4-40GB", 8),
+                                 gpu_node("b", "NVIDIA-H100-80GB-HBM3", 8), gpu_node("c", "", 8)};
+  nodes[2].labels.erase(labels::kNvidiaProduct);
+  for (NodeView& node : nodes) node.labels["rack"] = "of-" + node.name;
+  std::vector<std::string> racks;
+  for (const Domain& domain : survey_domains(named, {.of_a_pod = {{"nvidia.com/gpu", 8}}}, nodes, {}))
+    racks.push_back(domain.node_labels.at("rack"));
+  EXPECT_THAT(racks, ElementsAre("of-b", "of-c"));
 }
 
 Snapshot placed_job(const std::string& mode, const std::vector<std::string>& machines) {

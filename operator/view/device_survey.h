@@ -31,7 +31,7 @@ std::vector<DevicePool> device_pools(const v1alpha1::JobSpec& spec, const std::v
 struct SurveyedJob {
   v1alpha1::JobSpec spec = {};  // with what the nodes say filled in
   planner::DeviceFacts facts = {};
-  std::string gpu_product = {};  // label value; empty: pods may go to any node
+  std::string gpu_product = {};  // label value; empty: no node tells of one
   std::optional<DevicePool> pool = {};
 };
 

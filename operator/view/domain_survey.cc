@@ -6,16 +6,34 @@
 
 #include "operator/api/device_labels.h"
 #include "operator/view/node_match.h"
+#include "operator/view/worker_devices.h"
 
 namespace caravan::controller {
 namespace {
 
-bool may_run_on(const NodeView& node, const Job& job, const std::string& product) {
-  const std::string key = labels_of(job.spec.resources().device().resource_name()).product;
-  const bool selects_product =
-      job.spec.worker().node_selector().contains(key) || product.empty() || label_of(node, key) == product;
-  return selects_product && is_wanted(node, job.spec.worker());
-}
+// As pods ask for it (children/pod_nodes.h).
+class ProductMatch {
+ public:
+  ProductMatch(const v1alpha1::JobSpec& spec, const std::string& of_the_plan)
+      : label_(labels_of(spec.resources().device().resource_name()).product) {
+    if (of_the_plan.empty()) {
+      names_ = wanted_products(spec);
+    } else if (!spec.worker().node_selector().contains(label_)) {
+      product_ = of_the_plan;
+    }
+  }
+
+  bool operator()(const NodeView& node) const {
+    const std::string said = label_of(node, label_);
+    if (!product_.empty()) return said == product_;
+    return said.empty() || names_.empty() || std::ranges::find(names_, said) != names_.end();
+  }
+
+ private:
+  const std::string label_;
+  std::string product_ = {};
+  std::vector<std::string> names_ = {};
+};
 
 int pods_that_fit(const NodeView& node, const Demand& of_a_pod, const Demand& taken) {
   std::int64_t most = of_a_pod.empty() ? 1 : std::numeric_limits<int>::max();
@@ -33,10 +51,11 @@ std::vector<Domain> survey_domains(const Job& job, const WantedRoom& wanted,
                                    const std::vector<NodeView>& nodes,
                                    const std::map<std::string, Demand>& taken) {
   const std::string& key = job.spec.scheduling().topology().key();
+  const ProductMatch has_product(job.spec, wanted.gpu_product);
   std::map<std::string, Domain> by_name;
   for (const NodeView& node : nodes) {
     const auto name = node.labels.find(key);
-    if (name == node.labels.end() || !may_run_on(node, job, wanted.gpu_product)) continue;
+    if (name == node.labels.end() || !has_product(node) || !is_wanted(node, job.spec.worker())) continue;
     Domain& domain = by_name[name->second];
     domain.node_labels = {{key, name->second}};
     const auto others = taken.find(node.name);

@@ -21,7 +21,7 @@ struct Domain {
 };
 
 struct WantedRoom {
-  std::string gpu_product = {};  // label value; empty: pods may go to any node
+  std::string gpu_product = {};  // label value of the plan; empty: no node told of one
   Demand of_a_pod = {};
 };
 

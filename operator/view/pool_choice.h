@@ -20,7 +20,7 @@ namespace caravan::controller {
 struct ChosenPlace {
   std::size_t place = 0;  // which of the places it is
   v1alpha1::Plan plan = {};
-  std::string gpu_product = {};  // label value; empty: pods may go to any node
+  std::string gpu_product = {};  // label value; empty: no node tells of one
   std::string why = {};          // a sentence about the pools; empty where there was no choice
 };
 

@@ -1,13 +1,31 @@
 #include "operator/view/worker_devices.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string_view>
 
 #include "common/quantity.h"
+#include "operator/api/device_labels.h"
+#include "planner/device/catalogue.h"
 
 namespace caravan::controller {
 namespace {
 
 constexpr char kDevices[] = "devices";  // the claim that stands in for the extended resource
+
+bool is_label_value(const std::string& text) {
+  return std::ranges::all_of(text, [](const char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_.").find(c) != std::string_view::npos;
+  });
+}
+
+bool speaks_of(const v1alpha1::Worker& worker, const std::string& label) {
+  return worker.node_selector().contains(label) ||
+         std::ranges::any_of(worker.node_affinity(),
+                             [&](const auto& requirement) { return requirement.key() == label; });
+}
 
 }  // namespace
 
@@ -24,6 +42,18 @@ std::optional<std::int64_t> memory_per_rank(const v1alpha1::JobSpec& spec, int r
 bool has_claimed_devices(const v1alpha1::Worker& worker) {
   return std::ranges::any_of(worker.resource_claims(),
                              [](const auto& claim) { return claim.name() == kDevices; });
+}
+
+std::vector<std::string> wanted_products(const v1alpha1::JobSpec& spec) {
+  const v1alpha1::Device& device = spec.resources().device();
+  const auto known = planner::find_device(device.product());
+  const bool is_gpu = device.kind() != v1alpha1::Device::CPU;
+  if (!is_gpu || !known || has_claimed_devices(spec.worker()) ||
+      speaks_of(spec.worker(), labels_of(device.resource_name()).product))
+    return {};
+  std::vector<std::string> values = {known->name};
+  std::ranges::copy_if(known->labels, std::back_inserter(values), is_label_value);
+  return values;
 }
 
 }  // namespace caravan::controller

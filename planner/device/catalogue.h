@@ -22,7 +22,7 @@ struct DeviceProduct {
   double network_bandwidth = 0;  // bytes/s of one device to other nodes, one direction
   int devices_per_node = 8;
   int link_domain = 8;  // devices joined by node_bandwidth; more than a node where racks have a switch
-  std::vector<std::string> labels = {};  // other spellings, such as those of node labels
+  std::vector<std::string> labels = {};  // other spellings, those of node labels among them
 };
 
 // By name, or by the value of the node labels nvidia.com/gpu.product and amd.com/gpu.product-name, such as

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace caravan::planner {
 namespace {
 
@@ -40,6 +42,22 @@ TEST(DeviceCatalogue, EveryListedNameIsFoundUnderItself) {
   for (const std::string& name : device_names()) {
     ASSERT_TRUE(find_device(name)) << name;
     EXPECT_EQ(find_device(name)->name, name);
+  }
+}
+
+// As the programs of the vendors write them, letter for letter.
+TEST(DeviceCatalogue, ProductsListTheValuesOfNodeLabels) {
+  for (const char* label :
+       {"NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-PCIE-40GB", "NVIDIA-A100-80GB-PCIe", "NVIDIA-H100-80GB-HBM3",
+        "NVIDIA-H100-PCIe", "NVIDIA-H200", "NVIDIA-B200", "NVIDIA-B300-SXM6-AC", "NVIDIA-GB200",
+        "NVIDIA-L40S", "AMD_Instinct_MI250X", "AMD_Instinct_MI300X_OAM", "AMD_Instinct_MI300X_VF"}) {
+    const auto device = find_device(label);
+    ASSERT_TRUE(device) << label;
+    EXPECT_EQ(std::ranges::count(device->labels, label), 1) << label;
+  }
+  for (const std::string& name : device_names()) {
+    for (const std::string& label : find_device(name)->labels)
+      EXPECT_EQ(find_device(label)->name, name) << label;
   }
 }
 

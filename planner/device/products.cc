@@ -1,6 +1,9 @@
 #include "planner/device/products.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <span>
 
 namespace caravan::planner {
 namespace {
@@ -59,20 +62,34 @@ struct Label {
   const char* name;
 };
 
-// Values of the node labels, and other names in use.
+// Products in the values of node labels, less what vendors put around them, and other names in use.
 constexpr std::array kLabels = {
-    Label{"A100-SXM4-40GB", "A100-40GB"}, Label{"A100-SXM4-80GB", "A100-80GB"},
-    Label{"A100", "A100-80GB"},           Label{"A100-80GB-PCIe", "A100-PCIe-80GB"},
-    Label{"H100-80GB-HBM3", "H100-80GB"}, Label{"H100-SXM5-80GB", "H100-80GB"},
-    Label{"H100", "H100-80GB"},           Label{"H100-80GB-SXM", "H100-80GB"},
-    Label{"H100-80GB-PCIe", "H100-PCIe"}, Label{"H100-94GB-NVL", "H100-NVL"},
-    Label{"H200-141GB", "H200"},          Label{"H200-SXM-141GB", "H200"},
-    Label{"B200-180GB", "B200"},          Label{"B200-192GB", "B200"},
-    Label{"GB200-NVL72", "GB200"},        Label{"MI250X-GCD", "MI250X"},
+    Label{"A100-SXM4-40GB", "A100-40GB"},
+    Label{"A100-SXM4-80GB", "A100-80GB"},
+    Label{"A100", "A100-80GB"},
+    Label{"A100-80GB-PCIe", "A100-PCIe-80GB"},
+    Label{"A100-PCIE-40GB", "A100-PCIe-40GB"},
+    Label{"H100-80GB-HBM3", "H100-80GB"},
+    Label{"H100-SXM5-80GB", "H100-80GB"},
+    Label{"H100", "H100-80GB"},
+    Label{"H100-80GB-SXM", "H100-80GB"},
+    Label{"H100-80GB-PCIe", "H100-PCIe"},
+    Label{"H100-94GB-NVL", "H100-NVL"},
+    Label{"H200-141GB", "H200"},
+    Label{"H200-SXM-141GB", "H200"},
+    Label{"B200-180GB", "B200"},
+    Label{"B200-192GB", "B200"},
+    Label{"B300-SXM6-AC", "B300"},
+    Label{"GB200-NVL72", "GB200"},
+    Label{"MI250X-GCD", "MI250X"},
     Label{"MI250X/MI250", "MI250X"},
 };
 
-DeviceProduct product_of(const Row& row) {
+// What vendors' programs put around a name.
+constexpr std::array kNvidiaForms = {"NVIDIA-{}"};
+constexpr std::array kAmdForms = {"AMD_Instinct_{}", "AMD_Instinct_{}_OAM", "AMD_Instinct_{}_VF"};
+
+DeviceProduct product_of(const Row& row, std::span<const char* const> forms) {
   DeviceProduct product{.name = row.name,
                         .memory_bytes = row.memory_mebibytes << 20,
                         .peak_flops = row.peak_teraflops * 1e12,
@@ -82,8 +99,14 @@ DeviceProduct product_of(const Row& row) {
                         .network_bandwidth = row.network_gigabytes * 1e9,
                         .devices_per_node = row.devices_per_node,
                         .link_domain = row.link_domain};
+  const auto add_labels = [&](const char* name) {
+    for (const char* form : forms) product.labels.push_back(fmt::format(fmt::runtime(form), name));
+  };
+  add_labels(row.name);
   for (const Label& label : kLabels) {
-    if (product.name == label.name) product.labels.emplace_back(label.label);
+    if (product.name != label.name) continue;
+    product.labels.emplace_back(label.label);
+    add_labels(label.label);
   }
   return product;
 }
@@ -94,8 +117,8 @@ const std::vector<DeviceProduct>& built_in_products() {
   static const std::vector<DeviceProduct> products = [] {
     std::vector<DeviceProduct> all;
     all.reserve(kNvidia.size() + kAmd.size());
-    for (const Row& row : kNvidia) all.push_back(product_of(row));
-    for (const Row& row : kAmd) all.push_back(product_of(row));
+    for (const Row& row : kNvidia) all.push_back(product_of(row, kNvidiaForms));
+    for (const Row& row : kAmd) all.push_back(product_of(row, kAmdForms));
     return all;
   }();
   return products;
