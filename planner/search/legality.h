@@ -12,7 +12,7 @@
 
 namespace caravan::planner {
 
-// What stages do is counted one by one, for each layout that is looked at.
+// The schema's bound: what stages do is counted one by one, for each layout that is looked at.
 inline constexpr int kMostPipelineStages = 512;
 
 struct Illegality {

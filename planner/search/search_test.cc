@@ -7,10 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "caravan/v1alpha1/options.pb.h"
 #include "planner/job_shape.h"
 #include "planner/memory/risk.h"
 #include "planner/search/device_count.h"
 #include "planner/search/enumerate.h"
+#include "planner/search/legality.h"
 #include "planner/search/reasons.h"
 #include "planner/search/remedy.h"
 #include "planner/search/split_layers.h"
@@ -578,6 +580,17 @@ TEST(SearchLayouts, StagesHaveABound) {
   EXPECT_FALSE(result.anything_legal());
   EXPECT_THAT(result.candidates.front().reason,
               HasSubstr("at most 512 stages are planned for; pipeline is 1024"));
+}
+
+// Or a job that no layout can be made for would be taken.
+TEST(SearchLayouts, WhatTheSchemaTakesOfStagesCanBePlanned) {
+  const auto rules_of = [](const char* field) {
+    return v1alpha1::Parallelism::descriptor()->FindFieldByName(field)->options().GetExtension(
+        v1alpha1::rules);
+  };
+  EXPECT_EQ(rules_of("pipeline").maximum(), kMostPipelineStages);
+  EXPECT_EQ(static_cast<int>(rules_of("layers_per_stage").max_items()), kMostPipelineStages);
+  EXPECT_EQ(rules_of("virtual_stages").unavailable_above(), default_profile().max_virtual_stages);
 }
 
 TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
