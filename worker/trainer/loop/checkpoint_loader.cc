@@ -210,7 +210,11 @@ CheckpointLoader::Load CheckpointLoader::load(int step, JointWork& reading) {
   } else {
     read = tl::unexpected(from.error());
   }
-  if (read) return Load::Done;
+  if (read) {
+    const std::string change = warmup_change(from->terms(), step, rank_.options);
+    if (is_first(rank_) && !change.empty()) tell(change);
+    return Load::Done;
+  }
   trouble_ = read.error().message;
   tell(fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
   return read.error().code == ExitCode::kBadInput && sees(step) ? Load::Damaged : Load::Unreadable;

@@ -32,6 +32,7 @@ using checkpoint::Volume;
 using checkpoint::testing::FaultyVolume;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Loader : public ::testing::Test {
  protected:
@@ -104,6 +105,32 @@ TEST_F(Loader, WhatRefusesABeginningRefusesNoneThatGoesOn) {
   const Resumed resumed = CheckpointLoader(rank_, reporter_).resume(wrong);
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(resumed->state.step, 10);
+}
+
+// The rate would fall and climb once more.
+TEST_F(Loader, SaysThatWithMoreStepsTheWarmUpIsLonger) {
+  LearningRateSchedule& schedule = options_.optimizer.learning_rate;
+  const auto train_for = [&](int steps) {
+    options_.steps = schedule.steps = steps;
+    schedule.warmup_steps = default_warmup_steps(steps);
+  };
+  const auto told = [&] {
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(CheckpointLoader(rank_, reporter_).resume());
+    ++options_.rendezvous.attempt;
+    return ::testing::internal::GetCapturedStderr();
+  };
+  train_for(100);
+  save(20);
+  EXPECT_THAT(told(), Not(HasSubstr("warm-up"))) << "as many as before";
+  train_for(150);
+  EXPECT_THAT(told(), Not(HasSubstr("warm-up"))) << "it is over with both";
+  train_for(1000);
+  EXPECT_THAT(told(),
+              HasSubstr("has 100 steps with training.steps 1000; with the 100 of the checkpoint it has "
+                        "10: set that for the learning rate to go on as it was"));
+  schedule.warmup_is_given = true;
+  EXPECT_THAT(told(), Not(HasSubstr("warm-up")));
 }
 
 TEST_F(Loader, SaysThatItStillReads) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "checkpoint/hugging_face/tensors.h"
@@ -23,6 +24,17 @@ checkpoint::FilePlan file_plan_of(const Rank& rank) {
 
 RankState state_of(Rank& rank) {
   return {.parameters = rank.parameters, .optimizer = *rank.optimizer, .placement = rank.placement};
+}
+
+std::string warmup_change(const checkpoint::TrainingTerms& before, int step, const TrainerOptions& job) {
+  const LearningRateSchedule& schedule = job.optimizer.learning_rate;
+  const int was = default_warmup_steps(before.steps);
+  const bool is_over = step >= std::max(was, schedule.warmup_steps);
+  if (schedule.warmup_is_given || was == schedule.warmup_steps || is_over) return "";
+  return fmt::format(
+      "the warm-up, which training.optimizer.warmupSteps does not set, has {} steps with training.steps {}; "
+      "with the {} of the checkpoint it has {}: set that for the learning rate to go on as it was",
+      schedule.warmup_steps, job.steps, before.steps, was);
 }
 
 bool is_first(const Rank& rank) {

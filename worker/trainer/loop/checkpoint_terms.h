@@ -14,6 +14,10 @@ checkpoint::TrainingTerms terms_of(const TrainerOptions& options);
 checkpoint::FilePlan file_plan_of(const Rank& rank);
 RankState state_of(Rank& rank);
 
+// What should be known of a job that goes on behind that step of another number of steps: its warm-up was to
+// be of another length. Empty: it was not, or it is over, or the job says how long it is.
+std::string warmup_change(const checkpoint::TrainingTerms& before, int step, const TrainerOptions& job);
+
 // The one that speaks for all.
 bool is_first(const Rank& rank);
 

@@ -196,7 +196,6 @@ DecayShape decay_shape(v1alpha1::Optimizer::Schedule schedule) {
 OptimizerOptions optimizer_of(const RankConfig& config, Checks& checks) {
   const v1alpha1::Training& training = config.spec().training();
   const v1alpha1::Optimizer& given = training.optimizer();
-  const int default_warmup = std::min(2000, training.steps() / 10);
   OptimizerOptions options;
   options.adamw = {
       .beta1 = checks.decimal(given.beta1(), "spec.training.optimizer.beta1"),
@@ -208,7 +207,9 @@ OptimizerOptions optimizer_of(const RankConfig& config, Checks& checks) {
   options.learning_rate = {
       .peak = checks.decimal(given.learning_rate(), "spec.training.optimizer.learningRate"),
       .minimum = checks.decimal(given.min_learning_rate(), "spec.training.optimizer.minLearningRate"),
-      .warmup_steps = given.has_warmup_steps() ? given.warmup_steps() : default_warmup,
+      .warmup_steps =
+          given.has_warmup_steps() ? given.warmup_steps() : default_warmup_steps(training.steps()),
+      .warmup_is_given = given.has_warmup_steps(),
       .steps = training.steps(),
       .shape = decay_shape(given.schedule())};
   options.clip_norm = checks.decimal(given.gradient_clip_norm(), "spec.training.optimizer.gradientClipNorm");

@@ -58,6 +58,7 @@ TEST(RankConfig, AbsentFieldsHaveTheSchemasDefaults) {
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->optimizer.learning_rate.peak, 3e-4);
   EXPECT_EQ(options->optimizer.learning_rate.warmup_steps, 5);
+  EXPECT_FALSE(options->optimizer.learning_rate.warmup_is_given);
   EXPECT_EQ(options->optimizer.adamw.beta2, 0.95);
   EXPECT_EQ(options->optimizer.clip_norm, 1);
   EXPECT_EQ(options->optimizer.max_nonfinite_steps, 10);
