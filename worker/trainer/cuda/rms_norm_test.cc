@@ -34,7 +34,7 @@ const std::vector<Shape> kShapes = {
     {Storage::BFloat16, 3, 96, true},    {Storage::BFloat16, 2, 97, true},
     {Storage::BFloat16, 5, 1, true},     {Storage::BFloat16, 2, 8200, true},
     {Storage::BFloat16, 1, 1056, false}, {Storage::BFloat16, 3, 96, true, 3},
-    {Storage::BFloat16, 600, 40, true}, {Storage::Float32, 3, 100, true},
+    {Storage::BFloat16, 600, 40, true},  {Storage::Float32, 3, 100, true},
     {Storage::Float32, 2, 33, false},    {Storage::Float32, 1, 4100, true},
     {Storage::Float32, 4, 64, true, 1},  {Storage::BFloat16, 0, 64, true},
 };
