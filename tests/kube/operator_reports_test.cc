@@ -98,7 +98,7 @@ TEST_F(Reports, OfTheFirstPodBecomeTheJobsStatus) {
   failure.mutable_event()->set_restarting(true);
   failure.mutable_event()->set_counts(true);
   coordinator->tell(failure);
-  await_condition("Restarting", "True RankFailed: rank 3 on node 1 died first");
+  await_condition("Restarting", "True OutOfMemory: rank 3 on node 1 died first");
   coordinator->tell(started(2));
   await_condition("Restarting", "False AttemptStarted");
   EXPECT_EQ(kube::integer_at(job(), {"status", "restarts"}), 1);
