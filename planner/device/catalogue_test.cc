@@ -56,8 +56,8 @@ TEST(DeviceCatalogue, ProductsListTheValuesOfNodeLabels) {
     EXPECT_EQ(std::ranges::count(device->labels, label), 1) << label;
   }
   for (const std::string& name : device_names()) {
-    for (const std::string& label : find_device(name)->labels)
-      EXPECT_EQ(find_device(label)->name, name) << label;
+    const DeviceProduct device = *find_device(name);
+    for (const std::string& label : device.labels) EXPECT_EQ(find_device(label)->name, name) << label;
   }
 }
 
