@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "operator/api/names.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/pod_loss.h"
