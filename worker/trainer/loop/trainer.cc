@@ -291,7 +291,7 @@ int Trainer::count_evaluation_batches() {
   return batches;
 }
 
-// Whoever has the job stop may wait for a checkpoint, but not for an evaluation.
+// Whoever has the job stop may wait for a checkpoint, but for no evaluation that has not begun.
 Outcome Trainer::evaluate_if_due(Step& step) {
   const bool stops = step.verdict.stop_after_step <= step.number && step.number < options_.steps;
   if (!evaluation_is_due(step.number) || stops) return {};
