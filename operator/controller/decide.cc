@@ -204,6 +204,7 @@ class Decider {
     return false;
   }
 
+  // True: no policy comes after it.
   bool restart_as_told() {
     if (!seen_.progress) return false;
     const auto correction = wanted_correction(status(), *seen_.progress);
@@ -215,18 +216,20 @@ class Decider {
       if (restart(told)) return true;
       restarts = told.course == Course::kRestarts;
     }
-    follow(*seen_.progress, restarts);
+    const bool is_followed = restarts && seen_.progress->attempt >= status().attempt();
+    if (!is_followed)
+      follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
     if (correction) plan_again(*correction);
+    // The restart is told before the attempt that follows it, whose pods stay as they are.
+    if (is_followed) return look_again_at_once();
     if (auto request = wanted_checkpoint(job_, status()))
       decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
   }
 
-  // A restart is told before the attempt that follows it and that ends what is told of it.
-  void follow(const JobProgress& progress, bool restarts) {
-    if (!restarts) return follow_attempts(job_.spec, progress, seen_.pods, job_.generation, now_, status());
-    if (progress.attempt >= status().attempt())
-      decision_.look_again = sooner(decision_.look_again, std::chrono::milliseconds(1));
+  bool look_again_at_once() {
+    decision_.look_again = sooner(decision_.look_again, std::chrono::milliseconds(1));
+    return true;
   }
 
   // True: the job is over.

@@ -277,6 +277,28 @@ TEST(Decide, ARestartIsToldThoughTheNextAttemptIsHeardOfAtTheSameTime) {
   EXPECT_EQ(followed.status.restarts(), 1);
 }
 
+TEST(Decide, ARestartThatIsHeardOfLateMovesNoPodOfTheAttemptThatTrainsSince) {
+  Snapshot snapshot = running_job();
+  v1alpha1::JobEvent crash;
+  crash.set_reason(reasons::kRankFailed);
+  crash.set_restarting(true);
+  crash.set_counts(true);
+  crash.set_suspect_node(1);
+  for (const int attempt : {1, 2}) {
+    crash.set_attempt(attempt);
+    snapshot.progress = JobProgress{.attempt = attempt, .event = crash, .event_at = kStart};
+    if (attempt == 2) {
+      snapshot.progress->attempt = 3;
+      snapshot.progress->step.emplace().set_attempt(3);
+    }
+    const Decision decision = decide_at(snapshot);
+    EXPECT_THAT(effects_of(decision), IsEmpty()) << "attempt " << attempt;
+    snapshot.job.status = decision.status;
+  }
+  EXPECT_THAT(avoided_machines(snapshot.job.status), ElementsAre("machine-1"));
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "it makes steps";
+}
+
 TEST(Decide, ALostNodeIsJudgedByTheEndOfItsPodThatIsKnownLater) {
   Snapshot snapshot = running_job();
   snapshot.job.spec.mutable_failure_policy()->add_rules_list()->set_on_reason(reasons::kOutOfMemory);

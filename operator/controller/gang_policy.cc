@@ -77,8 +77,8 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
   verdict.conditions = {
       set_condition(conditions::kScheduled, false, reasons::kGangTimeout, std::move(message)),
       clear_condition(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back"),
-      clear_condition(conditions::kRestarting, reasons::kGangTimeout,
-                      "the gang has given its machines back")};
+      clear_condition(conditions::kRestarting, reasons::kGangTimeout, "the gang has given its machines back"),
+      clear_condition(conditions::kStalled, reasons::kGangTimeout, "the gang has given its machines back")};
   return verdict;
 }
 
