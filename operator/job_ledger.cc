@@ -74,8 +74,8 @@ std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatu
   }
   if (makes_steps(status)) return redone ? TimeCategory::kRework : TimeCategory::kProductive;
   if (is_true(status, conditions::kRunning)) return TimeCategory::kStartup;  // its ranks start
-  if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
-  return is_true(status, conditions::kScheduled) ? TimeCategory::kStartup : TimeCategory::kQueue;
+  if (!is_true(status, conditions::kScheduled)) return TimeCategory::kQueue;
+  return is_true(status, conditions::kStalled) ? TimeCategory::kStalled : TimeCategory::kStartup;
 }
 
 void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status, Clock::TimePoint now) {

@@ -64,10 +64,13 @@ TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
 }
 
 TEST(JobLedger, AGangThatWaitsForMachinesAnewIsInTheQueueWhateverItWaitsAfter) {
-  auto status = status_with(conditions::kRestarting, reasons::kPodLost, 1);
-  EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kStartup);
-  Conditions(status, 1, kStart).set(conditions::kScheduled, false, reasons::kWaitingForPods, "");
-  EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kQueue);
+  for (const auto& [before, while_it_has_some] : {std::pair(conditions::kRestarting, TimeCategory::kStartup),
+                                                  {conditions::kStalled, TimeCategory::kStalled}}) {
+    auto status = status_with(before, reasons::kPodLost, 1);
+    EXPECT_EQ(category_of(job(), status, true, false), while_it_has_some);
+    Conditions(status, 1, kStart).set(conditions::kScheduled, false, reasons::kWaitingForPods, "");
+    EXPECT_EQ(category_of(job(), status, true, false), TimeCategory::kQueue) << before;
+  }
 }
 
 TEST(JobLedger, TheStartBehindAHangIsAStart) {

@@ -112,6 +112,8 @@ inline constexpr char kRestarting[] = "Restarting";
 inline constexpr char kCheckpointFailing[] = "CheckpointFailing";
 inline constexpr char kComplete[] = "Complete";
 inline constexpr char kFailed[] = "Failed";
+// What pods do: a job that has none does none of it.
+inline constexpr const char* kOfPods[] = {kRunning, kStalled, kStraggling, kRestarting};
 }  // namespace conditions
 
 inline constexpr char kCertificatesType[] = "training.caravan.dev/certificates";  // of a Secret

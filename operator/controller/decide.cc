@@ -118,9 +118,10 @@ class Decider {
   void finish(const Verdict& verdict) {
     conditions_.set(verdict.course == Course::kCompletes ? conditions::kComplete : conditions::kFailed, true,
                     verdict.reason, verdict.message);
-    for (const char* type : {conditions::kSuspended, conditions::kQuotaReserved, conditions::kRunning,
-                             conditions::kStalled, conditions::kStraggling, conditions::kRestarting})
-      conditions_.clear(type, verdict.reason, "the job is over");
+    const auto clear = [&](const char* type) { conditions_.clear(type, verdict.reason, "the job is over"); };
+    clear(conditions::kSuspended);
+    clear(conditions::kQuotaReserved);
+    std::ranges::for_each(conditions::kOfPods, clear);
     status().set_completion_time(to_text(now_));
     take(judge_finished(seen_, status(), now_));
   }

@@ -75,10 +75,10 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
       nodes, timeout.count(), again,
       seen.gangs_ahead > 0 ? ", behind older jobs that wait for machines" : "");
   verdict.conditions = {
-      set_condition(conditions::kScheduled, false, reasons::kGangTimeout, std::move(message)),
-      clear_condition(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back"),
-      clear_condition(conditions::kRestarting, reasons::kGangTimeout, "the gang has given its machines back"),
-      clear_condition(conditions::kStalled, reasons::kGangTimeout, "the gang has given its machines back")};
+      set_condition(conditions::kScheduled, false, reasons::kGangTimeout, std::move(message))};
+  for (const char* type : conditions::kOfPods)
+    verdict.conditions.push_back(
+        clear_condition(type, reasons::kGangTimeout, "the gang has given its machines back"));
   return verdict;
 }
 

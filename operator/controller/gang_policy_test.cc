@@ -141,6 +141,15 @@ TEST(GangPolicy, WhatIsGivenBackCostsNoRestart) {
   EXPECT_EQ(later.status.restarts(), 0);
 }
 
+// Whatever it did before: after a restart or a hang, too.
+TEST(GangPolicy, AGangThatHasGivenItsMachinesBackIsAJobThatWaits) {
+  Snapshot snapshot = half_placed();
+  know_children(snapshot);
+  for (const char* type : conditions::kOfPods)
+    Conditions(snapshot.job.status, 1, kStart).set(type, true, reasons::kStalled, "");
+  EXPECT_EQ(decide(snapshot, settings(), kStart + 60s).status.state(), "Pending");
+}
+
 // Machines that take one pod each, a scheduler that takes pods in any order, and jobs of as many pods as
 // there are machines, or nearly.
 class Cluster {

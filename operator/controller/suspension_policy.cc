@@ -1,5 +1,7 @@
 #include "operator/controller/suspension_policy.h"
 
+#include <algorithm>
+
 #include "operator/api/names.h"
 
 namespace caravan::controller {
@@ -8,9 +10,11 @@ namespace {
 using Course = Verdict::Course;
 
 void suspend(v1alpha1::JobStatus& status, Verdict& verdict) {
-  for (const char* type : {conditions::kScheduled, conditions::kRunning, conditions::kStalled,
-                           conditions::kStraggling, conditions::kRestarting})
+  const auto clear = [&](const char* type) {
     verdict.conditions.push_back(clear_condition(type, conditions::kSuspended, "the job is suspended"));
+  };
+  clear(conditions::kScheduled);
+  std::ranges::for_each(conditions::kOfPods, clear);
   status.clear_start_time();
   status.clear_short_attempts();
   if (status.has_gang()) status.mutable_gang()->clear_waits_until();
