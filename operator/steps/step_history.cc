@@ -8,16 +8,6 @@
 #include "kube/api/timestamp.h"
 
 namespace caravan::controller {
-namespace {
-
-// Every other one goes, the first stays.
-void thin_out(std::vector<StepSample>& samples) {
-  for (std::size_t i = 0; 2 * i < samples.size(); ++i) samples[i] = samples[2 * i];
-  samples.resize((samples.size() + 1) / 2);
-  samples.shrink_to_fit();
-}
-
-}  // namespace
 
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
   const auto& peaks = step.peak_bytes_per_rank();
@@ -76,13 +66,27 @@ void StepHistory::shorten_next() {
 
 void StepHistory::shorten(Series& series) const {
   const std::size_t most = std::min(limits_.samples / series_.size(), limits_.most_of_a_job);
+  const std::size_t most_of_curves = most - most / 3;
   while (series.latest.size() > most / 3) {
-    if (series.left_latest++ % series.stride == 0) series.curve.push_back(series.latest.front());
+    const StepSample& oldest = series.latest.front();
+    (std::isnan(oldest.validation_loss) ? series.others : series.evaluated).add(oldest);
     series.latest.pop_front();
   }
-  while (series.curve.size() > most - most / 3) {
-    thin_out(series.curve);
-    series.stride *= 2;
+  series.evaluated.thin_out(most_of_curves / 2);
+  series.others.thin_out(most_of_curves - series.evaluated.samples.size());
+}
+
+void StepHistory::Curve::add(const StepSample& sample) {
+  if (given++ % stride == 0) samples.push_back(sample);
+}
+
+// Every other one goes, the first stays.
+void StepHistory::Curve::thin_out(std::size_t most) {
+  while (samples.size() > std::max<std::size_t>(most, 1)) {
+    for (std::size_t i = 0; 2 * i < samples.size(); ++i) samples[i] = samples[2 * i];
+    samples.resize((samples.size() + 1) / 2);
+    samples.shrink_to_fit();
+    stride *= 2;
   }
 }
 
@@ -105,11 +109,15 @@ std::vector<StepSample> StepHistory::after(const std::string& job_uid, StepCurso
   const auto found = series_.find(job_uid);
   if (found == series_.end()) return samples;
   const auto add_from = [&](const auto& source) {
-    auto it = std::ranges::upper_bound(source, cursor, {}, &StepSample::at);
-    for (; it != source.end() && samples.size() < most; ++it) samples.push_back(*it);
+    const auto known = static_cast<std::ptrdiff_t>(samples.size());
+    samples.insert(samples.end(), std::ranges::upper_bound(source, cursor, {}, &StepSample::at),
+                   source.end());
+    std::ranges::inplace_merge(samples, samples.begin() + known, {}, &StepSample::at);
   };
-  add_from(found->second.curve);
+  add_from(found->second.others.samples);
+  add_from(found->second.evaluated.samples);
   add_from(found->second.latest);
+  if (samples.size() > most) samples.resize(most);
   return samples;
 }
 

@@ -1,8 +1,9 @@
 // The steps that jobs reported, for whoever draws their curves. Safe for any thread.
 //
 // A job's latest samples are all kept; of those before, some, at equal distances over its whole length, and
-// the longer it is the fewer of them. What all jobs keep together is bounded: the more jobs, the fewer
-// samples each, also of those that report no more: with each sample the next job in turn is looked at.
+// the longer it is the fewer of them. Those with a validation loss are a curve of their own, since there are
+// few, and since they take longer than others. What all jobs keep together is bounded: the more jobs, the
+// fewer samples each, also of those that report no more: with each sample the next job in turn is looked at.
 #pragma once
 
 #include <array>
@@ -68,11 +69,18 @@ class StepHistory {
   void forget(const std::string& job_uid);
 
  private:
-  struct Series {
-    std::vector<StepSample> curve;  // one of each `stride`, before the latest
-    std::deque<StepSample> latest;
-    std::uint64_t left_latest = 0;  // how many did
+  struct Curve {
+    std::vector<StepSample> samples;  // one of each `stride` that were given
+    std::uint64_t given = 0;
     std::uint64_t stride = 1;
+
+    void add(const StepSample& sample);
+    void thin_out(std::size_t most);
+  };
+  struct Series {
+    Curve evaluated;  // before the latest, as the others
+    Curve others;
+    std::deque<StepSample> latest;
     StepCursor last = {};
   };
   void shorten(Series& series) const;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "caravan/v1alpha1/coordination.pb.h"
@@ -58,6 +59,32 @@ TEST(StepHistory, ALongCurveKeepsItsLengthAndItsLatestSteps) {
   const int stride = steps[1] - steps[0];
   for (std::size_t i = 1; i < latest; ++i) EXPECT_EQ(steps[i] - steps[i - 1], stride);
   EXPECT_GE(latest, 10u);
+}
+
+StepSample evaluated_sample(int step, int every) {
+  StepSample sample{.at = {1, step}};
+  if (step % every == 0) sample.validation_loss = 1;
+  return sample;
+}
+
+TEST(StepHistory, ALongCurveKeepsItsValidationLossesBesideTheOtherSteps) {
+  StepHistory history({.samples = 1000, .most_of_a_job = 30});
+  for (int step = 1; step <= 1000; ++step) history.add("a", evaluated_sample(step, 100));
+  std::vector<StepSample> kept = history.after("a", {}, kAll);
+  EXPECT_LE(kept.size(), 30u);
+  EXPECT_TRUE(std::ranges::is_sorted(kept, {}, &StepSample::at));
+  EXPECT_THAT(steps_of(history.after("a", {1, 399}, 1)), ElementsAre(400));
+  std::erase_if(kept, [](const StepSample& sample) { return std::isnan(sample.validation_loss); });
+  EXPECT_THAT(steps_of(kept), ElementsAre(100, 200, 300, 400, 500, 600, 700, 800, 900, 1000));
+}
+
+TEST(StepHistory, ValidationLossesTakeHalfOfACurveAtMost) {
+  for (const int every : {1, 2}) {
+    StepHistory history({.samples = 1000, .most_of_a_job = 30});
+    for (int step = 1; step <= 1000; ++step) history.add("a", evaluated_sample(step, every));
+    EXPECT_LE(history.after("a", {}, kAll).size(), 30u) << "every " << every;
+    EXPECT_GE(history.after("a", {}, kAll).size(), 15u) << "every " << every;
+  }
 }
 
 TEST(StepHistory, TheMoreJobsTheFewerSamplesEach) {
