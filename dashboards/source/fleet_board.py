@@ -27,7 +27,7 @@ def jobs_in(states, by=""):
 def headline():
     return 4, [
         (3, stat("Running jobs", "Jobs whose ranks make steps.", "none", f"{jobs_in('Running')} or vector(0)")),
-        (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, or a queue holds them back, and no pods run.", "none",
+        (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, a queue holds them back, or no devices fit them; no pods run.", "none",
                  f"{jobs_in('Pending|Queued|DoesNotFit')} or vector(0)", thresholds(GREEN, (1, YELLOW)))),
         (3, stat("Devices held", "Devices of jobs that have a place: GPUs, and ranks on processors.", "none", f"sum({HELD}) or vector(0)")),
         (3, stat("Devices at work", "Of those held, the ones that made new steps in the last 15 minutes, in the mean. The rest started, restored, "
