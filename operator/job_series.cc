@@ -70,6 +70,8 @@ class JobSeries {
     const kube::ObjectKey key = kube::key_of(job);
     const Labels labels{{"namespace", key.name_space}, {"job", key.name}};
     add_info(job, labels);
+    if (const auto created = to_time(kube::text_at(job, {"metadata", "creationTimestamp"})))
+      add_gauge(created_, std::chrono::duration<double>(created->time_since_epoch()).count(), labels);
     add_devices(job, labels);
     const auto step = kube::integer_at(job, {"status", "progress", "step"});
     const auto steps = kube::integer_at(job, {"spec", "training", "steps"});
@@ -83,8 +85,8 @@ class JobSeries {
   }
 
   std::vector<MetricFamily> take() {
-    return {std::move(info_), std::move(devices_), std::move(progress_), std::move(time_),
-            std::move(restarts_)};
+    return {std::move(info_),     std::move(created_), std::move(devices_),
+            std::move(progress_), std::move(time_),    std::move(restarts_)};
   }
 
  private:
@@ -106,6 +108,8 @@ class JobSeries {
   }
 
   MetricFamily info_ = gauge_family("caravan_job_info", "Always 1; what a job is");
+  MetricFamily created_ =
+      gauge_family("caravan_job_created_timestamp_seconds", "When a job was created, in Unix time");
   MetricFamily devices_ = gauge_family("caravan_job_devices", "Devices that a job holds");
   MetricFamily progress_ = gauge_family("caravan_job_progress_ratio", "Steps done of all steps");
   MetricFamily time_ = counter_family("caravan_job_time_seconds_total",

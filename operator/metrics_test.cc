@@ -73,6 +73,15 @@ TEST(JobSeries, TheQueueIsTheSpecsOrKueuesLabel) {
             "team");
 }
 
+TEST(JobSeries, AJobIsKnownByItsCreationFromAnotherOneOfItsName) {
+  kube::Store jobs;
+  jobs.replace({job_object()}, "7");
+  const auto families = job_series(jobs, {}, kStart);
+  const auto created =
+      std::ranges::find(families, "caravan_job_created_timestamp_seconds", &prometheus::MetricFamily::name);
+  EXPECT_EQ(created->metric.at(0).gauge.value, 1893456000) << "2030-01-01T00:00:00Z";
+}
+
 TEST(JobSeries, DevicesAreHeldByJobsThatHaveAPlace) {
   struct Case {
     std::string state;
