@@ -13,6 +13,8 @@ using v1alpha1::CoordinatorMessage;
 
 // An agent that cannot end its ranks for so long is given up.
 constexpr std::chrono::seconds kStopTimeout{60};
+// After so many heartbeats that are missing a node counts as silent.
+constexpr int kHeartbeatsUntilSilent = 3;
 
 }  // namespace
 
@@ -117,6 +119,10 @@ void CoordinatorState::check_nodes() {
       continue;
     }
     const auto silence = now_ - node.heard;
+    // The gang waits for it: it comes back and has the others go on, or is lost when patience with it is
+    // over.
+    if (phase_ == Phase::kRunning && silence > kHeartbeatsUntilSilent * config_.heartbeat)
+      clock_.note_progress(now_);
     if (silence > config_.patience) {
       lose(i, fmt::format("no heartbeat for {:.1f} s", std::chrono::duration<double>(silence).count()));
     } else if (phase_ == Phase::kStopping && !node.stopped && now_ - phase_since_ > kStopTimeout) {

@@ -86,15 +86,13 @@ void CoordinatorState::on_activity(int rank, const v1alpha1::RankActivity& activ
   answering.activity = activity;
 }
 
-// A step that finishes while the ranks are asked ends the alarm. A node that is silent as a whole comes back,
-// or is lost when patience with it is over.
+// A step that finishes while the ranks are asked ends the alarm.
 void CoordinatorState::check_progress() {
   if (!clock_.is_overdue(config_.stall_timeout, now_)) {
     asked_at_.reset();
   } else if (!asked_at_) {
     ask_activity();
-  } else if (answers_ >= config_.shape.world_size - ended_well_ ||
-             (now_ - *asked_at_ >= kAnswerTimeout && !nodes_.some_are_silent(now_ - 3 * config_.heartbeat))) {
+  } else if (now_ - *asked_at_ >= kAnswerTimeout || answers_ >= config_.shape.world_size - ended_well_) {
     end_stall();
   }
 }

@@ -76,6 +76,21 @@ TEST_F(CoordinatorProgressTest, ANodeThatIsSilentAsAWholeIsWaitedForAsLongAsPati
   EXPECT_EQ(events()[0].reason(), reasons::kPodLost);
 }
 
+TEST_F(CoordinatorProgressTest, ANodeThatComesBackHasAsLongForAStepAsWithoutItsSilence) {
+  config_.patience = seconds(60);
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_alive(seconds(45), {0});
+  pass_alive(seconds(30));
+  EXPECT_THAT(take_sent(), IsEmpty()) << "what was lost is sent again";
+  pass_alive(seconds(1));
+  EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1"));
+  make_steps(4, 4);
+  pass_alive(seconds(20));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  EXPECT_THAT(events(), IsEmpty());
+}
+
 TEST_F(CoordinatorProgressTest, AStepThatFinishesWhileRanksAreAskedEndsTheAlarm) {
   run_first_attempt();
   make_steps(1, 3);

@@ -63,11 +63,6 @@ std::vector<int> Membership::leaving() const {
   return nodes;
 }
 
-bool Membership::some_are_silent(TimePoint since) const {
-  return std::ranges::any_of(
-      members_, [since](const Member& member) { return member.connection && member.heard < since; });
-}
-
 std::vector<ConnectionId> Membership::connections() const {
   std::vector<ConnectionId> all;
   for (const Member& member : members_) {

@@ -53,8 +53,6 @@ class Membership {
   void start_all();
   void set_stopped(int node);
   std::vector<int> leaving() const;
-  // Of those that are connected, some were not heard since then.
-  bool some_are_silent(TimePoint since) const;
 
   bool all_connected() const { return connected_ == static_cast<int>(members_.size()); }
   bool all_stopped() const { return running_ == 0; }

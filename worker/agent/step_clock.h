@@ -19,7 +19,7 @@ class StepClock {
 
   void start(TimePoint now);
   void finish_step(int step, double seconds, TimePoint now);
-  // The ranks did something that is no step.
+  // The ranks did something that is no step, or wait for a node that is silent as a whole.
   void note_progress(TimePoint now) { last_progress_ = now; }
   void expect_delay(int step);
 
