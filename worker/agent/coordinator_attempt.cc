@@ -56,7 +56,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   asked_at_.reset();
   stragglers_.reset();
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
-  ended_well_ = last_step_ = 0;
+  ended_well_ = fell_silent_ = last_step_ = 0;
   steps_.reset();
   step_seconds_ = 0;
   nodes_.start_all();
@@ -141,6 +141,15 @@ void CoordinatorState::ask_ranks_to_stop() {
   stop_deadline_ = now_ + patience + milliseconds(static_cast<std::int64_t>(1000 * steps));
 }
 
+// Where all nodes but node 0 fell silent, node 0 is cut off more likely than all others; of two nobody knows.
+Failure CoordinatorState::failure_of_attempt() const {
+  Failure failure = blame_.failure();
+  const bool all_fell_silent = config_.shape.nodes > 1 && fell_silent_ == config_.shape.nodes - 1;
+  if (failure.reason == reasons::kPodLost && all_fell_silent)
+    failure.suspect_node = config_.shape.nodes > 2 ? std::optional(0) : std::nullopt;
+  return failure;
+}
+
 policy::Decision CoordinatorState::judge(const Failure& failure) const {
   const bool is_of_pods = failure.reason == reasons::kPodLost || failure.reason == reasons::kPreempted;
   if (config_.losses_judged_elsewhere && is_of_pods)
@@ -154,7 +163,7 @@ policy::Decision CoordinatorState::judge(const Failure& failure) const {
 
 void CoordinatorState::conclude_attempt() {
   if (stop_requested_) return end_for_user();
-  const Failure failure = blame_.failure();
+  const Failure failure = failure_of_attempt();
   const policy::Decision decision = judge(failure);
   tell_event(failure, decision);
   if (!decision.restart) {

@@ -6,6 +6,7 @@
 namespace caravan::agent {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -176,6 +177,8 @@ TEST_F(CoordinatorEndTest, OfNodesThatAreAllSilentNoneIsToBlame) {
   config_.shape = {.nodes = 3, .world_size = 6};
   for (const int node : {0, 1, 2}) join(node);
   run_attempt(1);
+  pass(milliseconds(900));
+  beat(2);  // its last word comes later
   pass_alive(seconds(30), {0});
   stopped(0, 1);
   ASSERT_THAT(events(), Not(IsEmpty()));
@@ -188,6 +191,29 @@ TEST_F(CoordinatorEndTest, OfTwoNodesEitherMayBeCutOff) {
   pass_alive(seconds(30), {0});
   stopped(0, 1);
   ASSERT_THAT(events(), Not(IsEmpty()));
+  EXPECT_FALSE(events()[0].has_suspect_node());
+}
+
+TEST_F(CoordinatorEndTest, ANodeWhoseConnectionEndedIsToBlameHoweverLongTheOthersTakeToStop) {
+  run_first_attempt();
+  lose(1);
+  pass_alive(seconds(30), {0});
+  stopped(0, 1);
+  ASSERT_THAT(events(), Not(IsEmpty()));
+  EXPECT_EQ(events()[0].suspect_node(), 1);
+}
+
+TEST_F(CoordinatorEndTest, WhereANodeWasToldToEndSilenceIsNobodysFault) {
+  config_.shape = {.nodes = 3, .world_size = 6};
+  config_.writes_checkpoints = true;
+  for (const int node : {0, 1, 2}) join(node);
+  run_attempt(1);
+  for (int rank = 0; rank < 6; ++rank) step_of(rank, 1, 1);
+  told_to_end(1);
+  pass_alive(seconds(30), {0});
+  stopped(0, 1);
+  ASSERT_THAT(events(), Not(IsEmpty()));
+  EXPECT_EQ(events()[0].reason(), reasons::kPreempted);
   EXPECT_FALSE(events()[0].has_suspect_node());
 }
 

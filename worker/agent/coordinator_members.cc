@@ -89,22 +89,12 @@ void CoordinatorState::lose(int node, const std::string& how) {
 
 void CoordinatorState::leave(int index, const std::string& how) {
   const bool was_told_to_end = nodes_.at(index).leaving;
-  Failure loss = was_told_to_end ? describe_leaving(index) : describe_lost_node(index, how);
-  if (is_cut_off()) loss.suspect_node = config_.shape.nodes > 2 ? std::optional(0) : std::nullopt;
   nodes_.leave(index);
   const bool unexplained = !blame_.a_rank_failed() && !blame_.has_cause() && !stop_requested_;
   if (phase_ == Phase::kRunning || (phase_ == Phase::kStopping && unexplained))
-    blame_.set_cause(std::move(loss));
+    blame_.set_cause(was_told_to_end ? describe_leaving(index) : describe_lost_node(index, how));
   if (phase_ == Phase::kRunning) begin_stop(fmt::format("node {} was lost", index));
   if (phase_ == Phase::kOpeningMaster) forget_attempt();
-}
-
-// Node 0, which alone is heard still: that all others are gone is less likely, and of two nobody knows.
-bool CoordinatorState::is_cut_off() const {
-  for (int i = 1; i < config_.shape.nodes; ++i) {
-    if (now_ - nodes_.at(i).heard <= 3 * config_.heartbeat) return false;
-  }
-  return config_.shape.nodes > 1;
 }
 
 void CoordinatorState::check_nodes() {
@@ -124,6 +114,7 @@ void CoordinatorState::check_nodes() {
     if (phase_ == Phase::kRunning && silence > kHeartbeatsUntilSilent * config_.heartbeat)
       clock_.note_progress(now_);
     if (silence > config_.patience) {
+      if (i > 0) ++fell_silent_;
       lose(i, fmt::format("no heartbeat for {:.1f} s", std::chrono::duration<double>(silence).count()));
     } else if (phase_ == Phase::kStopping && !node.stopped && now_ - phase_since_ > kStopTimeout) {
       lose(i, fmt::format("its ranks did not end within {} s", kStopTimeout.count()));

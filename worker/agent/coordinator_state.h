@@ -143,7 +143,6 @@ class CoordinatorState {
   void let_go();
   void lose(int node, const std::string& how);
   void leave(int node, const std::string& how);
-  bool is_cut_off() const;
   void check_nodes();
 
   // coordinator_attempt.cc
@@ -157,6 +156,7 @@ class CoordinatorState {
   void begin_stop(const std::string& reason);
   void stop_cleanly(const std::string& reason);
   void ask_ranks_to_stop();
+  Failure failure_of_attempt() const;
   policy::Decision judge(const Failure& failure) const;
   void conclude_attempt();
   void forget_attempt();
@@ -199,7 +199,8 @@ class CoordinatorState {
   TimePoint attempt_since_;  // its start
   bool made_step_ = false;
   std::vector<Rank> ranks_;
-  int ended_well_ = 0;  // ranks
+  int ended_well_ = 0;   // ranks
+  int fell_silent_ = 0;  // nodes, and were lost for it, without node 0
   StepAggregator steps_;
   StepClock clock_;
   std::optional<TimePoint> asked_at_;  // what the ranks do, since no step finishes
