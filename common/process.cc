@@ -14,6 +14,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sstream>
+
+#include "common/file_contents.h"
 
 namespace caravan {
 namespace {
@@ -187,6 +190,17 @@ bool Process::is_stopped() const {
   siginfo_t info{};
   const bool asked = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0;
   return asked && info.si_pid == pid_;
+}
+
+bool Process::is_ending() const {
+  constexpr unsigned long kExiting = 0x4;  // PF_EXITING of the kernel
+  if (status_) return true;
+  const std::string told = file_contents(fmt::format("/proc/{}/stat", pid_)).value_or("");
+  std::istringstream fields(told.substr(told.rfind(')') + 1));  // behind its name
+  std::string skipped;
+  for (int field = 3; field < 9; ++field) fields >> skipped;
+  unsigned long flags = 0;
+  return fields >> flags && (flags & kExiting) != 0;
 }
 
 void Process::signal_group(int signal) const {

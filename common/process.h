@@ -55,6 +55,8 @@ class Process {
 
   // Stopped by a signal such as SIGSTOP.
   bool is_stopped() const;
+  // It runs no more, or ends when all that it holds is given back, which may take seconds.
+  bool is_ending() const;
   // To the process and everything in its group.
   void signal_group(int signal) const;
   // Absent while the process runs. The first call that sees the end reaps it and kills what is left of its

@@ -70,6 +70,18 @@ TEST(Process, ItsDescriptorIsReadableWhenItEnds) {
   EXPECT_EQ(process->try_wait(), (ExitStatus{.exit_code = -1, .signal = SIGKILL}));
 }
 
+TEST(Process, OneThatEndsIsSeenBeforeItIsReaped) {
+  auto process = Process::spawn(shell("exec sleep 1000"));
+  ASSERT_TRUE(process);
+  EXPECT_FALSE(process->is_ending());
+  process->signal_group(SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(process->is_ending());
+  process->wait();
+  EXPECT_TRUE(process->is_ending());
+}
+
 TEST(Process, AStoppedOneIsSeenUntilItGoesOn) {
   auto process = Process::spawn(shell("kill -STOP $$; exec sleep 1000"));
   ASSERT_TRUE(process);

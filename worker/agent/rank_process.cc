@@ -114,10 +114,9 @@ std::chrono::steady_clock::duration RankProcess::stopped_for(std::chrono::steady
   return now - *stopped_since_;
 }
 
-// One that has ended by then did so by itself.
+// One that ends already does so by itself. Whom the kernel kills for memory may take long to give it back.
 void RankProcess::kill() {
-  if (ended()) return;
-  killed_ = true;
+  killed_ = killed_ || !process_.is_ending();
   process_.signal_group(SIGKILL);
 }
 
