@@ -16,16 +16,16 @@ double decimal_or(const std::string& text, double fallback) {
   return value;
 }
 
-Status check_heads(const ModelShape& shape) {
+Status check_heads(const ModelShape& shape, bool has_head_dim) {
   const std::string path = "spec.model.architecture.";
   if (shape.heads % shape.kv_heads != 0) {
     return bad_input(fmt::format("{}kvHeads: heads must be divisible by kvHeads; heads is {}, kvHeads is {}",
                                  path, shape.heads, shape.kv_heads));
   }
-  if (shape.hidden % shape.heads != 0) {
+  if (!has_head_dim && shape.hidden % shape.heads != 0) {
     return bad_input(
-        fmt::format("{}heads: hiddenSize must be divisible by heads, or transformers refuses the model; "
-                    "hiddenSize is {}, heads is {}",
+        fmt::format("{}heads: hiddenSize must be divisible by heads when headDim is absent; hiddenSize is "
+                    "{}, heads is {}",
                     path, shape.hidden, shape.heads));
   }
   if (shape.head_dim % 2 != 0) {
@@ -75,7 +75,8 @@ Result<ModelShape> custom_shape(const v1alpha1::Architecture& architecture) {
     if (given.has_original_positions()) scaling.original_positions = given.original_positions();
     shape.rope_scaling = scaling;
   }
-  if (auto status = check_heads(shape); !status) return tl::unexpected(status.error());
+  if (auto status = check_heads(shape, architecture.has_head_dim()); !status)
+    return tl::unexpected(status.error());
   return shape;
 }
 
