@@ -49,6 +49,10 @@ bool window_is_over(const FailurePolicy& policy, const Budget& budget, Time now)
 
 }  // namespace
 
+bool is_of_pods(const std::string& reason) {
+  return reason == reasons::kPodLost || reason == reasons::kPreempted;
+}
+
 bool is_sent(int signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }

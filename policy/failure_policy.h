@@ -48,6 +48,9 @@ struct Failure {
   bool bad_input = false;
 };
 
+// A pod went: why, whoever looks after pods knows, and not the gang's coordinator.
+bool is_of_pods(const std::string& reason);
+
 // Restarts that count, as whoever keeps the budget remembers them.
 struct Budget {
   int used = 0;  // in the window

@@ -187,6 +187,18 @@ TEST(FailurePolicy, RestartsWhileNobodyListenedCostWhatTheyWouldHaveCost) {
   EXPECT_EQ(status.counted_restarts(), 2) << "without the rule, 5 counts as well";
 }
 
+TEST(FailurePolicy, APreemptionWhileNobodyListenedCostsWhatItsRuleSays) {
+  const auto policy = job(R"(, "failurePolicy": {"rules": [{"onReason": "Preempted", "action": "Restart"}]})")
+                          .spec.failure_policy();
+  const JobProgress progress{.attempt = 3, .ended = {ended(2, "Preempted", false)}};
+  for (const bool has_rule : {true, false}) {
+    v1alpha1::JobStatus status = running_status(2);
+    count_told_restarts(has_rule ? policy : v1alpha1::FailurePolicy(), progress, {}, 3, kStart, status);
+    EXPECT_EQ(status.restarts(), 1);
+    EXPECT_EQ(status.counted_restarts(), has_rule ? 1 : 0);
+  }
+}
+
 TEST(FailurePolicy, AReportTellsOfTheAttemptsBefore) {
   JobProgress progress;
   v1alpha1::JobReport report;

@@ -35,11 +35,10 @@ FailureVerdict judge_end_of_pod(const v1alpha1::FailurePolicy& policy, const v1a
                                 const policy::Failure& failure, const std::string& what, int attempt,
                                 TimePoint now) {
   const char* ours = own_doing(attempt, status);
-  const bool is_ours =
-      ours != nullptr && (failure.reason == reasons::kPodLost || failure.reason == reasons::kPreempted);
   const policy::Decision decision =
-      is_ours ? policy::Decision{.restart = true, .counts = false, .next = ours}
-              : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
+      ours != nullptr && policy::is_of_pods(failure.reason)
+          ? policy::Decision{.restart = true, .counts = false, .next = ours}
+          : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
   return verdict_of(decision, attempt, failure.reason, what);
 }
 

@@ -73,7 +73,7 @@ FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
   const std::string told = event.message().substr(0, event.message().find(';'));
   if (event.reason() == reasons::kPreempted && !is_evicted)
     return judge_end_of_pod(policy, status, {.reason = reasons::kPreempted}, told, event.attempt(), now);
-  if (event.reason() != reasons::kPodLost && event.reason() != reasons::kPreempted) {
+  if (!policy::is_of_pods(event.reason())) {
     FailureVerdict verdict = judge_rank_failure(policy, status, event, now);
     verdict.machine = suspect;
     return verdict;
@@ -91,8 +91,9 @@ void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgres
   for (const v1alpha1::EndedAttempt& ended : progress.ended) {
     if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
     FailureVerdict verdict{{}, ended.attempt() + 1, ended.counts()};
-    if (ended.reason() == reasons::kPodLost) {
-      verdict = judge_loss(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
+    if (policy::is_of_pods(ended.reason())) {
+      verdict =
+          judge_end_of_pod(policy, status, {.reason = ended.reason()}, ended.reason(), ended.attempt(), now);
     } else if (ended.has_suspect_node()) {
       verdict.machine = machine_of(pods, ended.suspect_node(), ended.attempt());
     }

@@ -151,8 +151,7 @@ Failure CoordinatorState::failure_of_attempt() const {
 }
 
 policy::Decision CoordinatorState::judge(const Failure& failure) const {
-  const bool is_of_pods = failure.reason == reasons::kPodLost || failure.reason == reasons::kPreempted;
-  if (config_.losses_judged_elsewhere && is_of_pods)
+  if (config_.losses_judged_elsewhere && policy::is_of_pods(failure.reason))
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
   policy::Decision decision =
       policy::decide(config_.failure_policy, failure.facts(), budget_, policy::since_epoch(now_));
