@@ -276,6 +276,19 @@ TEST_F(CoordinatorEndTest, TheDeadlineEndsTheJobBehindALastCheckpoint) {
   EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
 }
 
+TEST_F(CoordinatorEndTest, WhatHappensBehindTheDeadlineIsNotWhyTheJobEnds) {
+  config_.active_deadline = seconds(100);
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  pass_alive(seconds(99));
+  step_of_all(1, 1);
+  pass_alive(seconds(2));
+  lose(1);
+  stopped(0, 1);
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
+}
+
 TEST_F(CoordinatorEndTest, AStopLetsTheRunningStepEnd) {
   run_first_attempt();
   step_of_all(1, 1);

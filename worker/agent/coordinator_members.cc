@@ -91,7 +91,8 @@ void CoordinatorState::leave(int index, const std::string& how) {
   const bool was_told_to_end = nodes_.at(index).leaving;
   nodes_.leave(index);
   const bool unexplained = !blame_.a_rank_failed() && !blame_.has_cause() && !stop_requested_;
-  if (phase_ == Phase::kRunning || (phase_ == Phase::kStopping && unexplained))
+  const bool explains_all = phase_ == Phase::kRunning && !blame_.is_settled();
+  if (explains_all || (phase_ == Phase::kStopping && unexplained))
     blame_.set_cause(was_told_to_end ? describe_leaving(index) : describe_lost_node(index, how));
   if (phase_ == Phase::kRunning) begin_stop(fmt::format("node {} was lost", index));
   if (phase_ == Phase::kOpeningMaster) forget_attempt();

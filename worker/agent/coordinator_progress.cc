@@ -119,7 +119,7 @@ void CoordinatorState::end_stall() {
     if (asked.ended_well) continue;
     stall.answers.push_back({.rank = rank, .node = config_.shape.node_of(rank), .activity = asked.activity});
   }
-  blame_.set_cause(describe_stall(stall));
+  if (!blame_.is_settled()) blame_.set_cause(describe_stall(stall));
   begin_stop("no step finished in time");
 }
 
