@@ -87,10 +87,11 @@ class Judge {
   // The job asked for a queue once, and does so no longer. Pods that end may still use what it gave.
   QueueVerdict turn_away() {
     const auto& workload = seen_.queue.workload;
-    const bool still_ends = (job_.spec.suspend() || is_true(job_.status, conditions::kSuspended)) &&
-                            holds_machines(seen_.pods, now_);
-    if (still_ends) verdict_.look_again = until_gone(seen_.pods, now_);
-    if (workload && !workload->being_deleted && !still_ends)
+    const bool still_end = std::ranges::any_of(seen_.pods, [this](const PodView& pod) {
+      return (job_.spec.suspend() || pod.gone_by) && pod.holds_machine(now_);
+    });
+    if (still_end) verdict_.look_again = until_gone(seen_.pods, now_);
+    if (workload && !workload->being_deleted && !still_end)
       verdict_.effects.emplace_back(DeleteChild{kWorkloads, workload->name, workload->uid});
     if (!workload && seen_.queue.api == Api::kServed) verdict_.gang.clear_workload();
     verdict_.gang.clear_admitted();
