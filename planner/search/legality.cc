@@ -189,10 +189,13 @@ std::optional<Illegality> check_segments(const PlanRequest& request, const Layou
 }
 
 // Why nodes have fewer of the job's ranks than they have devices.
-std::string say_spread(const DevicePool& devices) {
+std::string say_spread(const DevicePool& devices, int tensor) {
   if (devices.has_rack_switch() || devices.per_node == devices.node_size) return "";
-  return fmt::format(", since {0} devices are spread over nodes of {1}; set it to a divisor of {0}",
-                     devices.count, devices.node_size);
+  return fmt::format(
+      ", since {0} devices are spread over nodes of {1}; set devicesPerNode to a multiple of {2} that "
+      "divides "
+      "{0}",
+      devices.count, devices.node_size, tensor);
 }
 
 // Ranks stand on nodes in blocks of one size, so a group stays on one where that size is a multiple of it.
@@ -203,12 +206,12 @@ std::optional<Illegality> check_links(const DevicePool& devices, int tensor) {
   const std::string limit = by_switch
                                 ? fmt::format("the devices that a switch of {} joins", devices.known->name)
                                 : "spec.resources.devicesPerNode";
-  const std::string numbers = fmt::format("tensor parallelism never leaves {0}; tensor is {1}, {0} has {2}",
-                                          by_switch ? "a switch" : "a node", tensor, joined);
+  const std::string numbers =
+      fmt::format("tensor parallelism never leaves {0}; tensor is {1}, {0} has {2}{3}",
+                  by_switch ? "a switch" : "a node", tensor, joined, say_spread(devices, tensor));
   if (tensor > joined) return Illegality{path, fmt::format("tensor must be at most {}: {}", limit, numbers)};
   if (devices.count <= joined || joined % tensor == 0) return std::nullopt;
-  return Illegality{path,
-                    fmt::format("{} must be divisible by tensor: {}{}", limit, numbers, say_spread(devices))};
+  return Illegality{path, fmt::format("{} must be divisible by tensor: {}", limit, numbers)};
 }
 
 }  // namespace

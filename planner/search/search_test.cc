@@ -275,8 +275,10 @@ TEST(SearchLayouts, AGroupThatNodesWhichAreNotFullWouldCutIsRefused) {
   EXPECT_FALSE(check_tensor(*request, 2));
   const auto illegality = check_tensor(*request, 4);
   ASSERT_TRUE(illegality) << "ranks 4 to 7 would be on both";
-  EXPECT_THAT(illegality->message(), HasSubstr("tensor is 4, a node has 6, since 12 devices are spread over "
-                                               "nodes of 8; set it to a divisor of 12"));
+  EXPECT_THAT(illegality->message(),
+              HasSubstr("tensor is 4, a node has 6, since 12 devices are spread over "
+                        "nodes of 8; set devicesPerNode to a multiple of 4 that divides 12"));
+  EXPECT_THAT(check_tensor(*request, 8)->message(), HasSubstr("a node has 6, since 12 devices are spread"));
 }
 
 TEST(SearchLayouts, TensorParallelismStaysAmongTheDevicesThatASwitchJoins) {
