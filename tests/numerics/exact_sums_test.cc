@@ -380,8 +380,8 @@ TEST(TiedTables, HaveTheSameBitsThoughTheirStagesSumInDifferentOrders) {
 
 // Gradients of a stage on two tensor parallel ranks with three data parallel ones each, which add in opposite
 // orders. Whole ones are what ranks have without sequence parallelism.
-std::vector<trainer::ParameterStore> summed_over_tensor_ranks(bool sequence_parallel) {
-  auto meshes = two_rows(3, /*reversed=*/true, &trainer::Mesh::tensor);
+std::vector<trainer::ParameterStore> summed_over_tensor_ranks(bool sequence_parallel, int zero_stage) {
+  auto meshes = two_rows(3, /*reversed=*/zero_stage == 0, &trainer::Mesh::tensor);
   planner::ModelShape model = tied_model();
   model.heads = model.kv_heads = 2;
   model.head_dim = 4;
@@ -398,27 +398,36 @@ std::vector<trainer::ParameterStore> summed_over_tensor_ranks(bool sequence_para
   std::vector<std::jthread> ranks;
   for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
     ranks.emplace_back([&, rank] {
-      sum_gradients(stores[rank], meshes[rank], {.sequence_parallel = sequence_parallel, .zero_stage = 0});
+      sum_gradients(stores[rank], meshes[rank],
+                    {.sequence_parallel = sequence_parallel, .zero_stage = zero_stage});
     });
   }
   ranks.clear();
   return stores;
 }
 
+at::Tensor sum_of_seeds(const trainer::ParameterStore& store, const trainer::Parameter& parameter,
+                        int seeds) {
+  at::Tensor sum = at::zeros_like(store.gradient(parameter), at::kDouble);
+  for (int seed = 0; seed < seeds; ++seed) {
+    const at::Tensor all =
+        at::randn({store.layout.elements}, at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed)));
+    sum.add_(all.narrow(0, parameter.offset, parameter.elements));
+  }
+  return sum;
+}
+
 TEST(Norms, HaveTheSameBitsThoughDataGroupsOfTensorRanksSumInDifferentOrders) {
-  for (const bool sequence_parallel : {false, true}) {
-    const auto stores = summed_over_tensor_ranks(sequence_parallel);
-    for (const trainer::Parameter& parameter : stores[0].layout.parameters) {
-      if (!parameter.replicated_over_tensor) continue;
-      at::Tensor sum = at::zeros_like(stores[0].gradient(parameter), at::kDouble);
-      const std::size_t seeds = sequence_parallel ? 6 : 3;
-      for (std::size_t seed = 0; seed < seeds; ++seed) {
-        const at::Tensor all = at::randn({stores[0].layout.elements}, at::detail::createCPUGenerator(seed));
-        sum.add_(all.narrow(0, parameter.offset, parameter.elements));
-      }
-      for (const trainer::ParameterStore& store : stores) {
-        EXPECT_TRUE(at::equal(store.gradient(parameter), stores[0].gradient(parameter)));
-        EXPECT_TRUE(at::allclose(store.gradient(parameter).to(at::kDouble), sum, 1e-5, 1e-5));
+  for (const int zero_stage : {0, 1}) {
+    for (const bool sequence_parallel : {false, true}) {
+      const auto stores = summed_over_tensor_ranks(sequence_parallel, zero_stage);
+      for (const trainer::Parameter& parameter : stores[0].layout.parameters) {
+        if (!parameter.replicated_over_tensor) continue;
+        const at::Tensor sum = sum_of_seeds(stores[0], parameter, sequence_parallel ? 6 : 3);
+        for (const trainer::ParameterStore& store : stores) {
+          EXPECT_TRUE(at::equal(store.gradient(parameter), stores[0].gradient(parameter))) << zero_stage;
+          EXPECT_TRUE(at::allclose(store.gradient(parameter).to(at::kDouble), sum, 1e-5, 1e-5)) << zero_stage;
+        }
       }
     }
   }

@@ -86,6 +86,7 @@ void GradientSums::add_up_tied() {
   for (const Parameter& parameter : store_.layout.parameters) {
     if (!parameter.tied_copy) continue;
     at::Tensor gradient = answered_for(parameter);
+    if (gradient.numel() == 0) continue;
     mesh_.embedding->all_reduce(gradient, Reduction::Sum);
   }
 }
