@@ -17,17 +17,22 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
-  Snapshot snapshot = running_job();
+v1alpha1::JobEvent crash_on_node_1(int attempt) {
   v1alpha1::JobEvent crash;
+  crash.set_attempt(attempt);
   crash.set_reason(reasons::kRankFailed);
   crash.set_restarting(true);
   crash.set_counts(true);
   crash.set_suspect_node(1);
+  return crash;
+}
+
+TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
+  Snapshot snapshot = running_job();
   for (const int attempt : {1, 2}) {
     EXPECT_THAT(avoided_machines(snapshot.job.status), IsEmpty());
-    crash.set_attempt(attempt);
-    snapshot.progress = JobProgress{.attempt = attempt, .event = crash, .event_at = kStart};
+    snapshot.progress =
+        JobProgress{.attempt = attempt, .event = crash_on_node_1(attempt), .event_at = kStart};
     const Decision decision = decide_at(snapshot);
     EXPECT_EQ(condition(decision, conditions::kRestarting).status(), "True");
     const bool moves = attempt == 2;
@@ -279,14 +284,9 @@ TEST(Decide, ARestartIsToldThoughTheNextAttemptIsHeardOfAtTheSameTime) {
 
 TEST(Decide, ARestartThatIsHeardOfLateMovesNoPodOfTheAttemptThatTrainsSince) {
   Snapshot snapshot = running_job();
-  v1alpha1::JobEvent crash;
-  crash.set_reason(reasons::kRankFailed);
-  crash.set_restarting(true);
-  crash.set_counts(true);
-  crash.set_suspect_node(1);
   for (const int attempt : {1, 2}) {
-    crash.set_attempt(attempt);
-    snapshot.progress = JobProgress{.attempt = attempt, .event = crash, .event_at = kStart};
+    snapshot.progress =
+        JobProgress{.attempt = attempt, .event = crash_on_node_1(attempt), .event_at = kStart};
     if (attempt == 2) {
       snapshot.progress->attempt = 3;
       snapshot.progress->step.emplace().set_attempt(3);

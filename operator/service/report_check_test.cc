@@ -28,52 +28,52 @@ std::string checked(const v1alpha1::JobReport& report) {
   return kept ? to_json(*kept) : "refused: " + kept.error().message;
 }
 
+struct Case {
+  const char* report;
+  const char* why;
+};
+constexpr Case kImpossible[] = {
+    {R"({"attemptStarted": {}})", "attempt 0 cannot be"},
+    {R"({"attemptStarted": {"attempt": -1}})", "attempt -1 cannot be"},
+    {R"({"attemptStarted": {"attempt": 1061}})",
+     "attempt 1061 cannot be: a job of this age has between 1 and 1060"},
+    {R"({"attemptStarted": {"attempt": 2147483647}})", "attempt 2147483647 cannot be"},
+    {R"({"attemptStarted": {"attempt": 2, "ended": [{"attempt": 2147483647}]}})",
+     "attempt 2147483647 cannot be"},
+    {R"({"attemptStarted": {"attempt": 2, "shortAttempts": -1}})", "attempt -1 cannot be"},
+    {R"({"step": {"attempt": 2147483647, "step": 1}})", "attempt 2147483647 cannot be"},
+    {R"({"event": {"attempt": 2147483647, "restarting": true}})", "attempt 2147483647 cannot be"},
+    {R"({"step": {"attempt": 1, "step": -1}})", "step -1 is none of a job of 100 steps"},
+    {R"({"step": {"attempt": 1, "step": 101}})", "step 101 is none"},
+    {R"({"step": {"attempt": 1, "step": 1, "seconds": "NaN"}})", "seconds is nan"},
+    {R"({"step": {"attempt": 1, "step": 1, "seconds": -1}})", "seconds is -1"},
+    {R"({"step": {"attempt": 1, "step": 1, "seconds": 1e300}})", "seconds is 1e+300"},
+    {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": 1e300}})", "tokensPerSecond is 1e+300"},
+    {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": "Infinity"}})", "tokensPerSecond is inf"},
+    {R"({"step": {"attempt": 1, "step": 1, "usualSeconds": -1}})", "usualSeconds is -1"},
+    {R"({"step": {"attempt": 1, "step": 1, "meanSeconds": "NaN"}})", "meanSeconds is nan"},
+    {R"({"step": {"attempt": 1, "step": 1, "seconds": 1, "usualSeconds": 1e-300, "tokensPerSecond": 64}})",
+     "usual tokensPerSecond is"},
+    {R"({"step": {"attempt": 1, "step": 1, "seconds": 1, "usualSeconds": 1e-300, "mfu": 0.5}})",
+     "usual mfu is"},
+    {R"({"step": {"attempt": 1, "step": 1, "mfu": "-Infinity"}})", "mfu is -inf"},
+    {R"({"step": {"attempt": 1, "step": 1, "mfu": "NaN"}})", "mfu is nan"},
+    {R"({"checkpoint": {"attempt": 2147483647, "report": {"step": 1}}})", "attempt 2147483647 cannot be"},
+    {R"({"checkpoint": {"attempt": 1, "report": {"step": 0}}})", "step 0 is none of a job of 100 steps"},
+    {R"({"checkpoint": {"attempt": 1, "report": {"step": 101}}})", "step 101 is none"},
+    {R"({"checkpoint": {"attempt": 1, "report": {"step": 7}, "secondsAgo": -1}})", "secondsAgo is -1"},
+    {R"({"checkpoint": {"attempt": 1, "report": {"step": 7}, "secondsAgo": 1e300}})", "secondsAgo is 1e+300"},
+    {R"({"result": {"result": "Won"}})", "Complete, Failed or Interrupted"},
+    {R"({"result": {"result": "Complete", "restarts": -1}})", "attempt -1 cannot be"},
+    {R"({"result": {"result": "Complete", "restarts": 2147483647}})", "attempt 2147483647 cannot be"},
+    {R"({"result": {"result": "Complete", "lastStep": {"step": 101}}})", "step 101 is none"},
+    {R"({"result": {"result": "Complete",
+                    "lastCheckpoint": {"report": {"outcome": "Written", "step": 101}}}})",
+     "step 101 is none"},
+};
+
 TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
-  struct Case {
-    const char* report;
-    const char* why;
-  };
-  const Case cases[] = {
-      {R"({"attemptStarted": {}})", "attempt 0 cannot be"},
-      {R"({"attemptStarted": {"attempt": -1}})", "attempt -1 cannot be"},
-      {R"({"attemptStarted": {"attempt": 1061}})",
-       "attempt 1061 cannot be: a job of this age has between 1 and 1060"},
-      {R"({"attemptStarted": {"attempt": 2147483647}})", "attempt 2147483647 cannot be"},
-      {R"({"attemptStarted": {"attempt": 2, "ended": [{"attempt": 2147483647}]}})",
-       "attempt 2147483647 cannot be"},
-      {R"({"attemptStarted": {"attempt": 2, "shortAttempts": -1}})", "attempt -1 cannot be"},
-      {R"({"step": {"attempt": 2147483647, "step": 1}})", "attempt 2147483647 cannot be"},
-      {R"({"event": {"attempt": 2147483647, "restarting": true}})", "attempt 2147483647 cannot be"},
-      {R"({"step": {"attempt": 1, "step": -1}})", "step -1 is none of a job of 100 steps"},
-      {R"({"step": {"attempt": 1, "step": 101}})", "step 101 is none"},
-      {R"({"step": {"attempt": 1, "step": 1, "seconds": "NaN"}})", "seconds is nan"},
-      {R"({"step": {"attempt": 1, "step": 1, "seconds": -1}})", "seconds is -1"},
-      {R"({"step": {"attempt": 1, "step": 1, "seconds": 1e300}})", "seconds is 1e+300"},
-      {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": 1e300}})", "tokensPerSecond is 1e+300"},
-      {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": "Infinity"}})", "tokensPerSecond is inf"},
-      {R"({"step": {"attempt": 1, "step": 1, "usualSeconds": -1}})", "usualSeconds is -1"},
-      {R"({"step": {"attempt": 1, "step": 1, "meanSeconds": "NaN"}})", "meanSeconds is nan"},
-      {R"({"step": {"attempt": 1, "step": 1, "seconds": 1, "usualSeconds": 1e-300, "tokensPerSecond": 64}})",
-       "usual tokensPerSecond is"},
-      {R"({"step": {"attempt": 1, "step": 1, "seconds": 1, "usualSeconds": 1e-300, "mfu": 0.5}})",
-       "usual mfu is"},
-      {R"({"step": {"attempt": 1, "step": 1, "mfu": "-Infinity"}})", "mfu is -inf"},
-      {R"({"step": {"attempt": 1, "step": 1, "mfu": "NaN"}})", "mfu is nan"},
-      {R"({"checkpoint": {"attempt": 2147483647, "report": {"step": 1}}})", "attempt 2147483647 cannot be"},
-      {R"({"checkpoint": {"attempt": 1, "report": {"step": 0}}})", "step 0 is none of a job of 100 steps"},
-      {R"({"checkpoint": {"attempt": 1, "report": {"step": 101}}})", "step 101 is none"},
-      {R"({"checkpoint": {"attempt": 1, "report": {"step": 7}, "secondsAgo": -1}})", "secondsAgo is -1"},
-      {R"({"checkpoint": {"attempt": 1, "report": {"step": 7}, "secondsAgo": 1e300}})",
-       "secondsAgo is 1e+300"},
-      {R"({"result": {"result": "Won"}})", "Complete, Failed or Interrupted"},
-      {R"({"result": {"result": "Complete", "restarts": -1}})", "attempt -1 cannot be"},
-      {R"({"result": {"result": "Complete", "restarts": 2147483647}})", "attempt 2147483647 cannot be"},
-      {R"({"result": {"result": "Complete", "lastStep": {"step": 101}}})", "step 101 is none"},
-      {R"({"result": {"result": "Complete",
-                      "lastCheckpoint": {"report": {"outcome": "Written", "step": 101}}}})",
-       "step 101 is none"},
-  };
-  for (const Case& one : cases) {
+  for (const Case& one : kImpossible) {
     EXPECT_THAT(checked(read(one.report)), HasSubstr(one.why)) << one.report;
     EXPECT_THAT(checked(read(one.report)), HasSubstr("refused")) << one.report;
   }

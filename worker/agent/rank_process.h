@@ -1,6 +1,6 @@
 // One rank: its process, the pipe its reports come up, the pipe commands go down, its log file.
 //
-// Nothing here blocks. The destructor kills the rank and everything in its process group.
+// Nothing here blocks. The destructor kills the rank, and its end whatever is left in its process group.
 #pragma once
 
 #include <chrono>

@@ -128,7 +128,7 @@ TEST_F(Loader, SaysThatWithMoreStepsTheWarmUpIsLonger) {
   train_for(1000);
   EXPECT_THAT(told(),
               HasSubstr("has 100 steps with training.steps 1000; with the 100 of the checkpoint it has "
-                        "10: set that for the learning rate to go on as it was"));
+                        "10, unless that job set its own: set what it had"));
   schedule.warmup_is_given = true;
   EXPECT_THAT(told(), Not(HasSubstr("warm-up")));
 }

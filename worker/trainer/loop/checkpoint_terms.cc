@@ -33,7 +33,9 @@ std::string warmup_change(const checkpoint::TrainingTerms& before, int step, con
   if (schedule.warmup_is_given || was == schedule.warmup_steps || is_over) return "";
   return fmt::format(
       "the warm-up, which training.optimizer.warmupSteps does not set, has {} steps with training.steps {}; "
-      "with the {} of the checkpoint it has {}: set that for the learning rate to go on as it was",
+      "with the {} of the checkpoint it has {}, unless that job set its own: set what it had for the "
+      "learning "
+      "rate to go on as it was",
       schedule.warmup_steps, job.steps, before.steps, was);
 }
 
