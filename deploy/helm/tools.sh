@@ -15,12 +15,14 @@ MONITORS=(podmonitors prometheusrules servicemonitors)
 BIN="$ROOT/charts-$HELM3_VERSION-$HELM4_VERSION-$KUBECONFORM_VERSION-$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION"
 
 # Helm 3 is told which Kubernetes `helm template` takes for the cluster's; Helm 4 reads it from what it was built from.
+# One module of both: they are built from the same packages, the newer ones, and each of these is compiled once.
 build_helm() { # MAJOR VERSION
   local stamps="-X helm.sh/helm/v$1/internal/version.version=v$2" of
   for of in pkg/chartutil pkg/lint/rules; do
     stamps+=" -X helm.sh/helm/v3/$of.k8sVersionMajor=1 -X helm.sh/helm/v3/$of.k8sVersionMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")"
   done
-  module "$ROOT/src/helm-$2" "require helm.sh/helm/v$1 v$2"
+  module "$ROOT/src/helm-$HELM3_VERSION-$HELM4_VERSION" "require helm.sh/helm/v3 v$HELM3_VERSION" \
+    "require helm.sh/helm/v4 v$HELM4_VERSION"
   go build -o "$BIN/helm$1" -ldflags "-s -w $stamps" "helm.sh/helm/v$1/cmd/helm"
 }
 
