@@ -14,12 +14,14 @@ MONITORS=(podmonitors prometheusrules servicemonitors)
 
 BIN="$ROOT/charts-$HELM3_VERSION-$HELM4_VERSION-$KUBECONFORM_VERSION-$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION"
 
-# Helm 3 is told which Kubernetes `helm template` takes for the cluster's; Helm 4 reads it from what it was built from.
+# Which Kubernetes `helm template` takes for the cluster's, Helm is told where it is linked.
+KNOWING_KUBERNETES=(helm.sh/helm/v3/pkg/{chartutil,lint/rules} helm.sh/helm/v4/pkg/{chart/common,chart/v2/lint/rules})
+
 # One module of both: they are built from the same packages, the newer ones, and each of these is compiled once.
 build_helm() { # MAJOR VERSION
-  local stamps="-X helm.sh/helm/v$1/internal/version.version=v$2" of
-  for of in pkg/chartutil pkg/lint/rules; do
-    stamps+=" -X helm.sh/helm/v3/$of.k8sVersionMajor=1 -X helm.sh/helm/v3/$of.k8sVersionMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")"
+  local stamps="-X helm.sh/helm/v$1/internal/version.version=v$2" package
+  for package in "${KNOWING_KUBERNETES[@]}"; do
+    stamps+=" -X $package.k8sVersionMajor=1 -X $package.k8sVersionMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")"
   done
   module "$ROOT/src/helm-$HELM3_VERSION-$HELM4_VERSION" "require helm.sh/helm/v3 v$HELM3_VERSION" \
     "require helm.sh/helm/v4 v$HELM4_VERSION"
