@@ -51,6 +51,8 @@ class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::Sca
 
   static InstructionSet set() { return *std::get<0>(GetParam()); }
   static bool is_gpu() { return !std::get<0>(GetParam()); }
+  // Which takes far longer.
+  static bool is_emulated() { return is_gpu() && device().is_cpu(); }
   static at::Device device() { return is_gpu() ? tested_gpu().device : at::Device(at::kCPU); }
   static at::ScalarType storage() { return std::get<1>(GetParam()); }
   static at::ScalarType wide() { return storage() == at::kDouble ? at::kDouble : at::kFloat; }
