@@ -41,10 +41,8 @@ BlockSizes::BlockSizes(const StageShape& stage) {
 
   chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1), stage.gpu));
   chunks = (tokens + chunk_tokens - 1) / chunk_tokens;
-}
 
-int64_t BlockSizes::norm_gradient() const {
-  return norm_gradient_parts(local_tokens) * hidden * wide;
+  norm_gradient = norm_gradient_parts(local_tokens, stage.gpu) * hidden * wide;
 }
 
 }  // namespace caravan::planner

@@ -44,7 +44,7 @@ struct BlockSizes {
   int64_t chunks = 1;
 
   // Bytes that operations take for a moment.
-  int64_t norm_gradient() const;
+  int64_t norm_gradient = 0;
 };
 
 }  // namespace caravan::planner

@@ -10,9 +10,11 @@ namespace caravan::planner {
 // line.
 inline constexpr int64_t kParameterAlignment = 32;
 
-// The gradient of a norm's weight is added up in parts, of so many rows at least, and in so many at most.
+// The gradient of a norm's weight is added up in parts: of so many rows at least, and in so many at most; on
+// a GPU rows take turns (worker/trainer/cuda/rms_norm.h).
 inline constexpr int64_t kNormGradientRows = 16;
 inline constexpr int64_t kNormGradientParts = 64;
+inline constexpr int64_t kGpuNormGradientParts = 256;
 
 // Logits that exist at the same time. On a CPU they stay in a cache, but each chunk reads the head's weights
 // from memory once more, and of fewer tokens than the smallest chunk its products wait for that; on a GPU the
@@ -31,7 +33,8 @@ constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-constexpr int64_t norm_gradient_parts(int64_t rows) {
+constexpr int64_t norm_gradient_parts(int64_t rows, bool gpu) {
+  if (gpu) return std::min(rows, kGpuNormGradientParts);
   return std::clamp<int64_t>(rows / kNormGradientRows, 1, kNormGradientParts);
 }
 

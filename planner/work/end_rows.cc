@@ -54,7 +54,7 @@ class EndRows : public RowBuilder {
     add({.name = "final_norm.backward",
          .phase = Phase::Backward,
          .moved = size.local_hidden,
-         .moment = {.workspace = size.norm_gradient()},
+         .moment = {.workspace = size.norm_gradient},
          .frees = {.activations = size.local_hidden + size.statistics}});
   }
 

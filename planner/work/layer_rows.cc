@@ -1,4 +1,6 @@
 // The rows of one transformer layer: worker/trainer/model/layer.cc.
+#include <algorithm>
+
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
 #include "planner/work/row_builder.h"
@@ -122,23 +124,40 @@ class LayerRows : public RowBuilder {
     add({.name = name,
          .phase = Phase::Backward,
          .moved = size.local_hidden,
-         .moment = {.workspace = size.norm_gradient()},
+         .moment = {.workspace = size.norm_gradient},
          .frees = {.activations = size.local_hidden + input},
          .waits = {.activations = input}});
   }
 
-  // On a GPU segments behind the first one have the keys and values of all in one piece
-  // (worker/trainer/device/cuda/library_attention.cc).
+  // The libraries of GPUs know attention in bf16 alone; what stands in for it has all scores at once
+  // (worker/trainer/device/cuda/plain_attention.cc).
+  bool has_all_scores() const { return stage_.gpu && stage_.storage != ElementType::BF16; }
+
+  // Keys and values of all segments in one piece, as plain products take them, and the library of a GPU for
+  // segments behind the first one (worker/trainer/device/cuda/library_attention.cc).
   int64_t joined_keys_and_values() const {
-    return stage_.gpu && stage_.tokens_before() > 0 ? of_all_segments(size.keys_and_values) : 0;
+    const bool joins = stage_.gpu && (stage_.tokens_before() > 0 || has_all_scores());
+    return joins ? of_all_segments(size.keys_and_values) : 0;
+  }
+
+  // Of every query and key, for each query head.
+  int64_t scores() const { return of_all_segments(size.log_sums) * stage_.tokens_at_work(); }
+
+  // Beside the output and the logarithms: scores, and those less their greatest; or weights, with the output
+  // once more, by key heads.
+  int64_t attention_results() const {
+    if (!has_all_scores()) return joined_keys_and_values();
+    return joined_keys_and_values() +
+           std::max(2 * scores() + size.log_sums - size.attention, scores() + size.attention);
   }
 
   // Sums of the queries' gradients and a number for each query and head. The library of a GPU gives those of
   // queries, keys and values; of a segment behind the first one for all keys, which it adds up from those of
-  // each query head.
+  // each query head. Plain products have weights and their gradients, and queries by key heads.
   int64_t attention_gradients() const {
     const int64_t sums = size.attention / size.element * size.wide + size.log_sums;
     if (!stage_.gpu) return sums;
+    if (has_all_scores()) return 2 * scores() + 2 * joined_keys_and_values() + sums + size.attention;
     if (stage_.tokens_before() == 0) return size.qkv;
     const bool shares_keys = stage_.model.kv_heads < stage_.model.heads;
     const int64_t by_heads = shares_keys ? 2 * of_all_segments(size.attention) : 0;
@@ -157,7 +176,7 @@ class LayerRows : public RowBuilder {
          .attention = attention(/*products=*/2),
          .moved = results,
          .takes = {.activations = results},
-         .moment = {.activations = joined_keys_and_values()}});
+         .moment = {.activations = attention_results()}});
   }
 
   Attention attention(int64_t products) const {

@@ -30,7 +30,7 @@ ROOMS = {
     "service": {"service/answer", "service/json", "service/page", "operator/api", "operator/view", "serving", "planner", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "worker/agent": {"planner", "policy", "report_text", "http", "tensorboard", "proto", "common", "coordination"},
     "worker/trainer": {"checkpoint", "planner", "proto", "common", "data"},
-    "worker/trainer/device/cuda": {"worker/trainer", "worker/trainer/cuda", "common"},
+    "worker/trainer/device/cuda": {"worker/trainer", "worker/trainer/cuda", "planner", "common"},
     "worker/trainer/cuda": {"worker/trainer"},
     "cli": {"checkpoint", "planner", "policy", "report_text", "operator/api", "operator/steps", "operator/view", "service/answer", "service/json", "service/page", "http", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
     "fuzz": {"checkpoint", "cli", "http", "common", "data", "kube", "operator", "operator/api", "operator/view", "proto", "rust"},

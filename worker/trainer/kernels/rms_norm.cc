@@ -143,7 +143,7 @@ void rms_norm_backward(at::Tensor& gradient_TD, const at::Tensor& x_TD, const at
                        const at::Tensor& scale_T, const at::Tensor& residual_TD, at::Tensor& dw_D) {
   const int64_t rows = x_TD.size(0);
   const int64_t columns = x_TD.size(1);
-  const int64_t parts = planner::norm_gradient_parts(rows);
+  const int64_t parts = planner::norm_gradient_parts(rows, /*gpu=*/false);
   at::Tensor partial_PD = at::empty({parts, columns}, dw_D.options());
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
     using W = Wide<T>;

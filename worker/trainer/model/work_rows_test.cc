@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "planner/work/blocks.h"
 #include "planner/work/stage_footprint.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
+#include "worker/trainer/device/testing/gpu.h"
 #include "worker/trainer/kernels/product_listener.h"
 #include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/memory/ledger.h"
@@ -210,6 +212,7 @@ struct RowsCase {
   std::vector<int64_t> segments = {};
   int64_t micro_batch_size = 1;
   int64_t vocab = 256;
+  bool gpu = false;
 };
 
 void PrintTo(const RowsCase& each, std::ostream* out) {
@@ -227,6 +230,7 @@ StageShape shape_of(const RowsCase& each) {
   stage.sequence_length = each.sequence_length;
   stage.segments = each.segments;
   stage.storage = each.storage;
+  stage.gpu = each.gpu;
   return stage;
 }
 
@@ -475,6 +479,8 @@ class WorkRows : public testing::TestWithParam<RowsCase> {
   template <typename Check>
   void on_every_rank(Check check) {
     const StageShape shape = shape_of(GetParam());
+    std::optional<kernels::UseKernels> of_gpus;
+    if (shape.gpu) of_gpus.emplace(at::kCPU, *kernels::gpu::tested_gpu(scalar_type(shape.storage)).kernels);
     std::vector<MemoryLedger> ledgers(static_cast<std::size_t>(shape.tensor));
     MemoryCounter other;
     const CountingAllocator allocator(other);
@@ -569,6 +575,18 @@ std::vector<RowsCase> cases() {
       }
     }
   }
+  // Attention of GPUs by plain products, as fp32 has it; in bf16 it is a library's. Emulated kernels are
+  // slow.
+  for (const Again& again : kAgain) {
+    all.push_back({.name = fmt::format("Gpu{}", again.name),
+                   .recomputed_layers = again.layers,
+                   .recomputed_part = again.part,
+                   .sequence_length = 16,
+                   .micro_batch_size = 2,
+                   .gpu = true});
+  }
+  all.push_back({.name = "GpuFewTokens", .sequence_length = 8, .micro_batch_size = 2, .gpu = true});
+  all.push_back({.name = "GpuSegments", .sequence_length = 18, .segments = {8, 6, 4}, .gpu = true});
   return all;
 }
 

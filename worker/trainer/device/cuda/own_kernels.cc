@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "planner/work/constants.h"
 #include "worker/trainer/cuda/adamw.h"
 #include "worker/trainer/cuda/cross_entropy.h"
 #include "worker/trainer/cuda/embedding.h"
@@ -78,8 +79,9 @@ void rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const at::Ten
 void rms_norm_backward(at::Tensor& gradient_TD, const at::Tensor& x_TD, const at::Tensor& w_D,
                        const at::Tensor& scale_T, const at::Tensor& residual_TD, at::Tensor& dw_D) {
   const int64_t rows = x_TD.size(0), columns = x_TD.size(1);
+  static_assert(planner::kGpuNormGradientParts == cuda::kRmsNormPartialRows);
   const at::Tensor partial_PD =
-      at::empty({std::min(rows, cuda::kRmsNormPartialRows), columns}, dw_D.options());
+      at::empty({planner::norm_gradient_parts(rows, /*gpu=*/true), columns}, dw_D.options());
   require(cuda::rms_norm_backward({.storage = storage_of(x_TD),
                                    .rows = rows,
                                    .columns = columns,

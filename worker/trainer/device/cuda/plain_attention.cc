@@ -68,12 +68,14 @@ at::Tensor sum_over_queries(const at::Tensor& a_BGRSL, const at::Tensor& b_BGRSK
   return at::matmul(a_BGRSL.flatten(2, 3).transpose(2, 3), b_BGRSK.flatten(2, 3));
 }
 
+// One matrix alone: planner/work/layer_rows.cc counts them.
 at::Tensor scores(const Operands& of, const AttentionShape& shape) {
   const int64_t queries = of.q_BGRSK.size(3), keys = of.k_BGLK.size(2);
-  const at::Tensor seen_SL =
-      at::ones({queries, keys}, of.q_BGRSK.options().dtype(at::kBool)).tril(keys - queries);
-  return (times(of.q_BGRSK, of.k_BGLK.transpose(2, 3)) * scale_of(shape))
-      .masked_fill(seen_SL.logical_not(), -std::numeric_limits<double>::infinity());
+  const at::Tensor later_SL =
+      at::ones({queries, keys}, of.q_BGRSK.options().dtype(at::kBool)).triu_(keys - queries + 1);
+  return times(of.q_BGRSK, of.k_BGLK.transpose(2, 3))
+      .mul_(scale_of(shape))
+      .masked_fill_(later_SL, -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
@@ -98,9 +100,9 @@ at::Tensor hand_back(const at::Tensor& by_all_BGLK, int64_t which, AttentionHist
 AttentionResult plain_attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,
                                         const AttentionShape& shape) {
   const Operands of = operands_of(qkv_TE, history, shape);
-  const at::Tensor scores_BGRSL = scores(of, shape);
+  at::Tensor scores_BGRSL = scores(of, shape);
   const at::Tensor log_sums_BGRS = at::logsumexp(scores_BGRSL, {-1});
-  const at::Tensor weights_BGRSL = (scores_BGRSL - log_sums_BGRS.unsqueeze(-1)).exp_();
+  const at::Tensor weights_BGRSL = scores_BGRSL.sub_(log_sums_BGRS.unsqueeze(-1)).exp_();
   const at::Tensor output_BSHK = times(weights_BGRSL, of.v_BGLK).flatten(1, 2).transpose(1, 2);
   return {.output_TA =
               output_BSHK.reshape({qkv_TE.size(0), shape.heads * shape.head_dim}).to(qkv_TE.scalar_type()),
@@ -129,9 +131,8 @@ void plain_attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, 
                               const at::Tensor& by_later_TC, AttentionHistory& history,
                               const AttentionShape& shape) {
   const Operands of = operands_of(qkv_TE, history, shape);
-  const at::Tensor scores_BGRSL = scores(of, shape);
   const at::Tensor log_sums = result.log_sums.view(of.q_BGRSK.sizes().slice(0, 4)).unsqueeze(-1);
-  const at::Tensor weights_BGRSL = (scores_BGRSL - log_sums).exp_();
+  const at::Tensor weights_BGRSL = scores(of, shape).sub_(log_sums).exp_();
   const at::Tensor doutput_BGRSK = by_key_head(doutput_TA, shape);
   const at::Tensor dots = (doutput_BGRSK * by_key_head(result.output_TA, shape)).sum(-1, true);
   const at::Tensor by_values = sum_over_queries(weights_BGRSL, doutput_BGRSK);
