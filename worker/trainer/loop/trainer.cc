@@ -291,25 +291,31 @@ int Trainer::count_evaluation_batches() {
   return batches;
 }
 
-// Whoever has the job stop may wait for a checkpoint, but for no evaluation that has not begun.
+bool Trainer::ends_with(const Step& step) const {
+  return step.verdict.stop_after_step <= step.number && step.number < options_.steps;
+}
+
+// Whoever has the job stop may wait for a checkpoint, but for no evaluation: one that has begun is given up
+// behind the batch at work, and tells no loss.
 Outcome Trainer::evaluate_if_due(Step& step) {
-  const bool stops = step.verdict.stop_after_step <= step.number && step.number < options_.steps;
-  if (!evaluation_is_due(step.number) || stops) return {};
+  if (!evaluation_is_due(step.number) || ends_with(step)) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
   if (options_.rendezvous.rank == 0) reporter_.interlude(step.number);
-  StepShare share;
+  double loss_sum = 0;
   for (int batch = 0; batch < evaluation_batches_; ++batch) {
     Result<StepTokens> tokens = data_.validation->read(batch * options_.data.global_batch_sequences);
     if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
-    share.loss_sum += spoken_loss(work.loss_sum());
+    const StepShare share{.loss_sum = spoken_loss(work.loss_sum()),
+                          .stop_after_step = commands_.stop_after_step().value_or(kNoStop)};
+    const StepVerdict verdict = Agreement(rank_.mesh, share).wait();
+    rank_.clock.caught_up();  // the last stage has read what all others made before
+    loss_sum += verdict.loss_sum;
+    step.verdict.stop_after_step = std::min(step.verdict.stop_after_step, verdict.stop_after_step);
+    if (ends_with(step)) return {};
   }
-  share.stop_after_step = commands_.stop_after_step().value_or(kNoStop);
-  const StepVerdict verdict = Agreement(rank_.mesh, share).wait();
-  rank_.clock.caught_up();  // the last stage has read what all others made before
-  step.verdict.stop_after_step = std::min(step.verdict.stop_after_step, verdict.stop_after_step);
-  step.validation_loss = verdict.loss_sum / (tokens_per_batch(options_) * evaluation_batches_);
+  step.validation_loss = loss_sum / (tokens_per_batch(options_) * evaluation_batches_);
   return {};
 }
 

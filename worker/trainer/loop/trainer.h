@@ -79,6 +79,7 @@ class Trainer {
   void update_weights(Step& step);
   bool evaluation_is_due(int step) const;
   int count_evaluation_batches();
+  bool ends_with(const Step& step) const;  // before all steps are done
   Outcome evaluate_if_due(Step& step);
   Outcome keep_checkpoint(const Step& step);
   Outcome keep_last_checkpoint();
