@@ -1,6 +1,6 @@
 // Attention as its formula says it, in products and a softmax of LibTorch, in fp32 (fp64 for fp64): all
-// scores of a sequence and head exist at once. It needs S² · heads numbers for a moment, knows segments, and
-// runs on every device. What the faster ones of a GPU are held against, and what stands in for them where
+// scores of a sequence and head exist at once. It needs 2 · S² · heads numbers for a moment, knows segments,
+// and runs on every device. What the faster ones of a GPU are held against, and what stands in for them where
 // they do not serve.
 #pragma once
 
