@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -475,7 +476,7 @@ class RankUnderTest {
 
 class WorkRows : public testing::TestWithParam<RowsCase> {
  protected:
-  // On every rank, each a thread.
+  // On every rank, each a thread, but for the one with emulated kernels: all tests launch them from this one.
   template <typename Check>
   void on_every_rank(Check check) {
     const StageShape shape = shape_of(GetParam());
@@ -485,16 +486,16 @@ class WorkRows : public testing::TestWithParam<RowsCase> {
     MemoryCounter other;
     const CountingAllocator allocator(other);
     const auto group = make_fake_group(static_cast<int>(shape.tensor));
+    const auto run = [&](Communicator& own_group) {
+      at::set_num_threads(1);
+      MemoryLedger& ledger = ledgers[static_cast<std::size_t>(own_group.rank())];
+      const LedgerScope scope(ledger);
+      RankUnderTest rank(shape, own_group, ledger);
+      check(rank);
+    };
+    if (shape.gpu) return run(*group.front());
     std::vector<std::jthread> ranks;
-    for (const auto& communicator : group) {
-      ranks.emplace_back([&, &own_group = *communicator] {
-        at::set_num_threads(1);
-        MemoryLedger& ledger = ledgers[static_cast<std::size_t>(own_group.rank())];
-        const LedgerScope scope(ledger);
-        RankUnderTest rank(shape, own_group, ledger);
-        check(rank);
-      });
-    }
+    for (const auto& communicator : group) ranks.emplace_back(run, std::ref(*communicator));
   }
 };
 

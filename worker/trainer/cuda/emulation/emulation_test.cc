@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <future>
 #include <limits>
 #include <numeric>
 
@@ -120,6 +121,14 @@ TEST_F(Emulation, FindsBarriersThatNotAllThreadsReach) {
   EXPECT_THAT(fault_of(meet_in_two_places, 1), HasSubstr("threads meet in different __syncthreads: "));
   EXPECT_THAT(fault_of(meet_in_half, 1),
               HasSubstr("threads wait for ever: 32 of 64 have exited, 32 are in __syncthreads at "));
+}
+
+TEST_F(Emulation, TakesLaunchesOfOneThreadAlone) {
+  const DeviceArray<float> out{std::vector<float>(1)};
+  run(count_blocks, 1, out.data());
+  auto elsewhere = std::async(std::launch::async, [&] { return fault_of(count_blocks, 1, out.data()); });
+  EXPECT_EQ(elsewhere.get(), "kernels are launched from one thread of a process");
+  EXPECT_EQ(out.values()[0], 1);
 }
 
 TEST_F(Emulation, FindsShufflesThatNotAllLanesReach) {

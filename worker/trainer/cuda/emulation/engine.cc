@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -97,10 +98,14 @@ class Engine::Impl {
   std::array<char, 2> met_{};
   std::size_t barriers_ = 0;
   std::exception_ptr error_;
+  std::optional<std::thread::id> launcher_;
   FiberStack scheduler_stack_;
 };
 
 void Engine::Impl::launch(const Grid& grid, const std::function<void()>& kernel) {
+  if (launcher_.value_or(std::this_thread::get_id()) != std::this_thread::get_id())
+    throw FaultInKernel("kernels are launched from one thread of a process");
+  launcher_ = std::this_thread::get_id();
   if (grid.threads <= 0 || grid.threads > kMaxThreads || grid.blocks < 0 || grid.blocks > kMaxBlocks ||
       grid.shared_bytes > kMaxSharedBytes)
     throw FaultInKernel("no device can launch this grid");
