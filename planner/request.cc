@@ -7,6 +7,7 @@
 
 #include "common/quantity.h"
 #include "planner/job_shape.h"
+#include "planner/work/stage_shape.h"
 
 namespace caravan::planner {
 namespace {
@@ -118,7 +119,9 @@ Status check_counts(const PlanRequest& request) {
                         static_cast<double>(request.fixed.micro_batch_size.value_or(1));
   const double elements = tokens * widest * kTensorsOfALayer * static_cast<double>(shape.layers);
   const double products = tokens * widest * static_cast<double>(shape.hidden);
-  if (std::max(elements, products) < kMost) return {};
+  const double scores = tokens * static_cast<double>(request.training.sequence_length) *
+                        static_cast<double>(shape.heads) * bytes_of(ElementType::FP32);
+  if (std::max({elements, products, scores}) < kMost) return {};
   return bad_input(
       fmt::format("spec.training.sequenceLength: {:.3g} tokens of a micro-batch are more than can be planned "
                   "for with a model of this size",

@@ -576,6 +576,27 @@ TEST(SearchLayouts, WhatCannotBeCountedIsRefused) {
               HasSubstr("2.75e+11 tokens of a micro-batch are more than can be planned"));
 }
 
+// Attention in fp32 on a GPU has as many at once.
+TEST(SearchLayouts, ScoresThatCannotBeCountedAreRefused) {
+  v1alpha1::JobSpec job = gpu_job("llama3.1-405b", 8);
+  job.mutable_training()->set_precision(v1alpha1::Precision::FP32);
+  job.mutable_training()->set_sequence_length(1 << 22);
+  const auto most = read_request(job, {});
+  ASSERT_TRUE(most);
+  EXPECT_EQ(search_layouts(*most, default_profile(), {}).chosen(), nullptr);
+  job.mutable_model()->clear_preset();
+  v1alpha1::Architecture& model = *job.mutable_model()->mutable_architecture();
+  model.set_hidden_size(131072);
+  model.set_layers(1);
+  model.set_heads(65536);
+  model.set_kv_heads(65536);
+  model.set_ffn_size(1024);
+  model.set_vocab_size(1024);
+  const auto refused = read_request(job, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("are more than can be planned"));
+}
+
 TEST(SearchLayouts, StagesHaveABound) {
   PlanRequest request = request_of(gpu_job("llama3-8b", 1024));
   request.shape.layers = 2048;
