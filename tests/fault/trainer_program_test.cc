@@ -240,9 +240,9 @@ TEST_F(TrainerProgram, AnEvaluationInWhichOneRankIsToldToStopIsGivenUp) {
   const test::TemporaryFolder folder;
   JobSpec validated = endless();
   validated.mutable_data()->set_validation_path(
-      folder.write("held-out.bin", token_file(800'000)));  // for minutes
+      folder.write("held-out.bin", token_file(80'000)));  // for long
   validated.mutable_training()->mutable_evaluation()->set_every_steps(2);
-  validated.mutable_training()->mutable_evaluation()->set_batches(100'000);
+  validated.mutable_training()->mutable_evaluation()->set_batches(10'000);
   TrainerWorld world(validated, layout_of(1, 2, 1));
   ASSERT_TRUE(world.wait_for_interlude(0, 2));
   v1alpha1::RankCommand stop;
