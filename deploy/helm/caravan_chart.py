@@ -32,6 +32,7 @@ def helm(which: str, *arguments: str | os.PathLike, check: bool = True, **enviro
     return done
 
 
+@cache
 def rendered(*options: str | os.PathLike, which: str = "helm4", namespace: str = "caravan-system") -> str:
     """What the chart makes for a cluster of the version that is tested. Comments that name a template are left out."""
     text = helm(which, "template", "caravan", CHART, "--namespace", namespace, "--kube-version", kubernetes_version(),
