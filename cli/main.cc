@@ -16,28 +16,17 @@
 #include "common/arguments/unknown_argument.h"
 #include "common/environment.h"
 #include "common/refusal.h"
+#include "common/standard_stream.h"
 #include "common/version.h"
 
 namespace {
 
 using caravan::cli::say;
 
-bool output_is_written() {
-  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-}
-
 caravan::ExitCode code_of(const caravan::Result<caravan::ExitCode>& result) {
   if (result) return *result;
   say(stderr, "{}\n", result.error().message);
   return result.error().code;
-}
-
-// An answer that did not arrive is no success, also where fmt threw because standard output took no more.
-caravan::ExitCode run(const caravan::cli::Action& action) {
-  const caravan::ExitCode code = code_of(caravan::unless_refused(action));
-  if (output_is_written()) return code;
-  say(stderr, "standard output: not everything could be written; give it room and an open end\n");
-  return code == caravan::ExitCode::kDone ? caravan::ExitCode::kJobFailed : code;
 }
 
 // kubectl runs a plugin by the name kubectl-caravan, and asks kubectl_complete-caravan for completions.
@@ -97,9 +86,13 @@ int main(int argc, char** argv) {
     return caravan::exit_on_parse_error(app, error);
   }
   if (words.empty()) {
-    fmt::print("{}", app.help());
-    return 0;
+    action = [&] {
+      fmt::print("{}", app.help());
+      return caravan::ExitCode::kDone;
+    };
   }
   if (!action) return caravan::refuse_arguments(app, caravan::missing_command(app));
-  return static_cast<int>(run(action));
+  // fmt may throw where standard output takes no more.
+  const caravan::ExitCode code = code_of(caravan::unless_refused(action));
+  return static_cast<int>(caravan::unless_output_is_lost(code));
 }

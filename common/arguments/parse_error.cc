@@ -8,6 +8,7 @@
 #include "common/arguments/unknown_argument.h"
 #include "common/result.h"
 #include "common/schema/message_text.h"
+#include "common/standard_stream.h"
 #include "common/utf8.h"
 
 namespace caravan {
@@ -37,7 +38,10 @@ std::string not_converted(const CLI::App& program, const std::string& words) {
 
 int exit_on_parse_error(const CLI::App& program, const CLI::ParseError& error) {
   const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  if (code == CLI::ExitCodes::Success) return program.exit(error);
+  if (code == CLI::ExitCodes::Success) {  // help, or the version
+    program.exit(error);
+    return static_cast<int>(unless_output_is_lost(ExitCode::kDone));
+  }
   if (code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError) {
     if (const auto unknown = unknown_argument(program)) return refuse_arguments(program, *unknown);
   }
