@@ -56,7 +56,9 @@ file(GLOB CARAVAN_ORACLE_SITE "${_oracle}/lib/python3.*/site-packages")
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_DIR=${CARAVAN_CACHE}/ccache"
-      "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+      "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=true CCACHE_PCH_EXTSUM=true
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "${CMAKE_SOURCE_DIR}/cmake/ccache.sh" ${CCACHE} "${CMAKE_BINARY_DIR}")
 endif()
 
 # It takes a third of the processor time that the usual linker takes, of two hundred programs (operator_test under the
@@ -73,7 +75,7 @@ find_package(OpenSSL REQUIRED)
 add_library(caravan_flags INTERFACE)
 target_compile_definitions(caravan_flags INTERFACE CARAVAN_VERSION="${PROJECT_VERSION}")
 target_compile_options(caravan_flags INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror)
-# CMAKE_UNITY_BUILD compiles eight files of a target as one, and what they include once. GCC takes all of them for headers then.
+# CMAKE_UNITY_BUILD compiles sixteen files of a target as one, and what they include once. GCC takes all of them for headers then.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(caravan_flags INTERFACE -Wno-subobject-linkage)
 endif()
@@ -129,14 +131,18 @@ endfunction()
 enable_testing()
 include(GoogleTest)
 
-# caravan_test(NAME [WHOLE] LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets that it starts. A
+# caravan_test(NAME [WHOLE] [BY_TURNS] LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets that it starts. A
 # unit test takes less time than its program takes to start, so these are one of ctest's together, as are those of a program that
-# is WHOLE for the same reason, and all with a sanitizer; else every test is. The target unit_tests is all programs of that label. `alone`: see tests/remembering_ctest.py.
+# is WHOLE for the same reason, and all with a sanitizer; else every test is. The target unit_tests is all programs of that label. Tests that go BY_TURNS
+# have `_by_turns` behind their label, which -L finds by its beginning. What that means, and `alone`: tests/remembering_ctest.py.
 add_custom_target(unit_tests)
 function(caravan_test name)
-  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE;BY_TURNS" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS;PROPERTIES" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  endif()
+  if(ARG_BY_TURNS AND NOT CARAVAN_SANITIZE)  # of programs with a sanitizer ./dev chooses
+    string(APPEND ARG_LABELS _by_turns)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)

@@ -14,7 +14,7 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
+using SeriesLabels = std::vector<ClientMetric::Label>;
 
 constexpr std::chrono::minutes kShownAfterTheEnd{15};
 
@@ -22,7 +22,7 @@ MetricFamily counter_family(const std::string& name, const std::string& help) {
   return {.name = name, .help = help, .type = MetricType::Counter, .metric = {}};
 }
 
-void add_counter(MetricFamily& family, double value, Labels labels) {
+void add_counter(MetricFamily& family, double value, SeriesLabels labels) {
   ClientMetric metric;
   metric.label = std::move(labels);
   metric.counter.value = value;
@@ -34,7 +34,7 @@ bool ended_long_ago(const kube::Json& job, TimePoint now) {
   return end && now - *end > kShownAfterTheEnd;
 }
 
-Labels with(Labels labels, const std::string& name, const std::string& value) {
+SeriesLabels with(SeriesLabels labels, const std::string& name, const std::string& value) {
   labels.push_back({name, value});
   return labels;
 }
@@ -68,7 +68,7 @@ class JobSeries {
  public:
   void add(const kube::Json& job, const JobLedger::Account* account) {
     const kube::ObjectKey key = kube::key_of(job);
-    const Labels labels{{"namespace", key.name_space}, {"job", key.name}};
+    const SeriesLabels labels{{"namespace", key.name_space}, {"job", key.name}};
     add_info(job, labels);
     if (const auto created = to_time(kube::text_at(job, {"metadata", "creationTimestamp"})))
       add_gauge(created_, std::chrono::duration<double>(created->time_since_epoch()).count(), labels);
@@ -90,7 +90,7 @@ class JobSeries {
   }
 
  private:
-  void add_info(const kube::Json& job, Labels labels) {
+  void add_info(const kube::Json& job, SeriesLabels labels) {
     labels.push_back({"layout", kube::text_at(job, {"status", "layout"})});
     labels.push_back({"model", kube::text_at(job, {"spec", "model", "preset"})});
     labels.push_back({"precision", kube::text_at(job, {"spec", "training", "precision"})});
@@ -98,7 +98,7 @@ class JobSeries {
     add_gauge(info_, 1, std::move(labels));
   }
 
-  void add_devices(const kube::Json& job, Labels labels) {
+  void add_devices(const kube::Json& job, SeriesLabels labels) {
     const auto devices = kube::integer_at(job, {"spec", "resources", "devices"});
     if (!devices) return;
     const std::string kind = kube::text_at(job, {"spec", "resources", "device", "kind"});
@@ -123,7 +123,7 @@ MetricFamily gauge_family(const std::string& name, const std::string& help) {
   return {.name = name, .help = help, .type = MetricType::Gauge, .metric = {}};
 }
 
-void add_gauge(MetricFamily& family, double value, Labels labels) {
+void add_gauge(MetricFamily& family, double value, SeriesLabels labels) {
   ClientMetric metric;
   metric.label = std::move(labels);
   metric.gauge.value = value;

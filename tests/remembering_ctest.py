@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Runs ctest, but not the tests that have passed today as they are.
+"""Runs ctest, but not the tests that have their turn on another day, nor those that have passed today as they are.
 
 Usage: remembering_ctest.py PRESET JOBS FILTER...       JOBS: at a time; FILTER: of ctest, as -L unit
 
+Tests with a label that ends in _by_turns take long: each runs on one day of three, which its name chooses, and where the day is
+"all" or none; by hand ctest runs it whenever it is asked.
+
 What a test is: its programs, those of the build that it may start, what it may read of the checkout (every file that git knows
 but C++ sources), the processor, and the day that chooses its cases (CARAVAN_TEST_DAY). A test with the
-label `alone` starts no program. Those with the label `lint` read sources, and so run always; so does everything with
-CARAVAN_TEST_AGAIN=1, where the day is "all" or none, and where git knows no checkout. What has passed stands in the build folder,
-and goes with it.
+label `alone` starts no program. Those with the label `lint` read sources, and so run always; so does everything that has its turn
+with CARAVAN_TEST_AGAIN=1, and where git knows no checkout, and everything where the day is "all" or none. What has passed stands
+in the build folder, and goes with it.
 """
 
 import hashlib
@@ -19,9 +22,11 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ALWAYS, ALONE = "lint", "alone"
+ALWAYS, ALONE, BY_TURNS = "lint", "alone", "_by_turns"
+TURNS = 3
 NOT_READ = (".cc", ".h", ".cu")
 
 
@@ -36,6 +41,10 @@ class Test:
         self.labels = properties.get("LABELS", [])
         # These come with the tests that need them.
         self.is_fixture = "FIXTURES_SETUP" in properties or "FIXTURES_CLEANUP" in properties
+
+    def has_its_turn(self, day: int) -> bool:
+        takes_turns = any(label.endswith(BY_TURNS) for label in self.labels)
+        return not takes_turns or (zlib.crc32(self.name.encode()) + day) % TURNS == 0
 
 
 class Build:
@@ -103,23 +112,29 @@ def run_those(preset: str, jobs: str, tests: list[Test]) -> tuple[int, set[str]]
 
 def main(preset: str, jobs: str, *filters: str) -> int:
     day = os.environ.get("CARAVAN_TEST_DAY", "all")
-    files = files_of_checkout()
-    if day == "all" or os.environ.get("CARAVAN_TEST_AGAIN") or not files:
-        return ctest(preset, "-j", jobs, *filters).returncode
-    folder = ROOT / "build" / preset
-    memory = folder / "passed_tests.json"
-    remembered = json.loads(memory.read_text()) if memory.exists() else {}
     tests = [Test(number, each) for number, each in enumerate(shown(preset), start=1)]
     wanted = {each["name"] for each in shown(preset, *filters)}
-    build = Build(folder, tests, files)
-    keys = {test.name: build.key(test, day) for test in tests if test.name in wanted and ALWAYS not in test.labels}
     asked = [test for test in tests if test.name in wanted and not test.is_fixture]
-    left = [test for test in asked if test.name not in keys or remembered.get(test.name) != keys[test.name]]
-    if len(left) < len(asked):
-        print(f"{len(asked) - len(left)} of {len(asked)} tests have passed today as they are, and do not run again "
+    if day == "all" or not asked:
+        return ctest(preset, "-j", jobs, *filters).returncode
+    today = [test for test in asked if test.has_its_turn(int(day))]
+    if len(today) < len(asked):
+        print(f"{len(asked) - len(today)} of {len(asked)} tests have their turn on another day (CARAVAN_TEST_DAY=all has them run)",
+              file=sys.stderr, flush=True)
+
+    memory = ROOT / "build" / preset / "passed_tests.json"
+    remembered = json.loads(memory.read_text()) if memory.exists() else {}
+    files = files_of_checkout()
+    keys = {}
+    if files and not os.environ.get("CARAVAN_TEST_AGAIN"):
+        build = Build(memory.parent, tests, files)
+        keys = {test.name: build.key(test, day) for test in today if ALWAYS not in test.labels}
+    left = [test for test in today if test.name not in keys or remembered.get(test.name) != keys[test.name]]
+    if len(left) < len(today):
+        print(f"{len(today) - len(left)} of {len(today)} tests have passed today as they are, and do not run again "
               "(CARAVAN_TEST_AGAIN=1 has them run)", file=sys.stderr, flush=True)
     if not left:
-        return 0 if asked else ctest(preset, "-j", jobs, *filters).returncode
+        return 0
     code, passed = run_those(preset, jobs, left)
     remembered.update({name: keys[name] for name in passed if name in keys})
     written = memory.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""That nothing but what has passed today, as it is, is left out."""
+"""That nothing but what has passed today, as it is, and what has its turn on another day, is left out."""
 
 import json
 import os
@@ -21,6 +21,12 @@ set_tests_properties(alone PROPERTIES LABELS "unit;alone")
 set_tests_properties(style PROPERTIES LABELS lint)
 set_tests_properties(up PROPERTIES FIXTURES_SETUP room)
 set_tests_properties(sure PROPERTIES FIXTURES_REQUIRED room)
+foreach(number RANGE 1 9)
+  add_test(NAME long${number} COMMAND sh "${CMAKE_SOURCE_DIR}/count.sh" long${number} "${CMAKE_SOURCE_DIR}/sure.sh")
+  set_tests_properties(long${number} PROPERTIES LABELS whole_by_turns FIXTURES_REQUIRED hall)
+endforeach()
+add_test(NAME open COMMAND sh "${CMAKE_SOURCE_DIR}/count.sh" open "${CMAKE_SOURCE_DIR}/up.sh")
+set_tests_properties(open PROPERTIES LABELS whole FIXTURES_SETUP hall)
 """
 
 
@@ -48,7 +54,7 @@ class Project:
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
-    def run(self, day: str = "7", filters: tuple[str, ...] = (), **environment: str) -> tuple[int, list[str]]:
+    def run(self, day: str = "7", filters: tuple[str, ...] = ("-LE", "whole"), **environment: str) -> tuple[int, list[str]]:
         ran = self.folder / "ran"
         ran.unlink(missing_ok=True)
         done = subprocess.run([self.folder / "tests/remembering_ctest.py", "small", "2", *filters], check=False, capture_output=True,
@@ -82,13 +88,27 @@ class RememberingCtest(unittest.TestCase):
     def test_filters_hold_and_nothing_that_they_ask_for_is_left_out(self) -> None:
         self.assertEqual(self.project.run(filters=("-R", "shaky|alone")), (0, ["alone", "shaky"]))
         self.assertEqual(self.project.run(filters=("-L", "unit|lint")), (0, ["style"]))
-        self.assertEqual(self.project.run(filters=("-E", "style")), (0, ["sure", "up"]))
+        self.assertEqual(self.project.run(filters=("-E", "style|long")), (0, ["sure", "up"]))
         self.assertEqual(self.project.run(filters=("-R", "nothing of that name"))[1], [])
 
     def test_without_git_all_runs(self) -> None:
         shutil.rmtree(self.project.folder / ".git")
         for _ in range(2):
             self.assertEqual(self.project.run(), (0, self.ALL))
+
+    def test_long_tests_take_turns(self) -> None:
+        long = [f"long{number}" for number in range(1, 10)]
+        ran = [self.project.run(day, ("-L", "whole"))[1] for day in ("7", "8", "9")]
+        for each in ran:
+            self.assertTrue(2 <= len(each) < len(long), ran)  # and `open`, which they need
+        self.assertEqual(sorted(name for each in ran for name in each if name != "open"), long)
+        self.assertEqual(self.project.run("7", ("-L", "whole")), (0, []))
+        self.assertEqual(self.project.run("10", ("-L", "whole"))[1], ran[0])
+        self.assertEqual(self.project.run("7", ("-L", "whole"), CARAVAN_TEST_AGAIN="1")[1], ran[0])
+        self.assertEqual(self.project.run("all", ("-L", "whole")), (0, [*long, "open"]))
+        elsewhere = next(name for name in long if name not in ran[0])
+        self.assertEqual(self.project.run("7", ("-R", elsewhere)), (0, []))
+        self.assertEqual(self.project.run("7", ("-R", "open")), (0, ["open"]))
 
     def test_another_program_has_all_run_that_may_start_it(self) -> None:
         self.project.run()

@@ -38,7 +38,7 @@ struct Forged {
   std::function<void(CheckpointManifest&)> forge;
 };
 
-constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 const Forged kForged[] = {
     {"progress.step", [](auto& m) { m.mutable_progress()->set_step(0); }},
@@ -47,7 +47,7 @@ const Forged kForged[] = {
     {"progress.samples", [](auto& m) { m.mutable_progress()->set_samples(-1); }},
     {"training", [](auto& m) { m.mutable_training()->set_sequence_length(0); }},
     {"blockBytes", [](auto& m) { m.set_block_bytes(0); }},
-    {"blockBytes", [](auto& m) { m.set_block_bytes(kHuge); }},
+    {"blockBytes", [](auto& m) { m.set_block_bytes(kMost); }},
     {"largestFileBytes", [](auto& m) { m.set_largest_file_bytes(-1); }},
     {"files: '../x': is no name", [](auto& m) { m.mutable_files(0)->set_name("../x"); }},
     {"files: '/etc/passwd': is no name", [](auto& m) { m.mutable_files(0)->set_name("/etc/passwd"); }},
@@ -56,7 +56,7 @@ const Forged kForged[] = {
     {"files: 'manifest.json'", [](auto& m) { m.mutable_files(0)->set_name("manifest.json"); }},
     {"stands there twice", [](auto& m) { *m.add_files() = m.files(0); }},
     {"length must not be below 0", [](auto& m) { m.mutable_files(0)->set_length(-1); }},
-    {"a sum for each block", [](auto& m) { m.mutable_files(0)->set_length(kHuge); }},
+    {"a sum for each block", [](auto& m) { m.mutable_files(0)->set_length(kMost); }},
     {"eight hexadecimal digits", [](auto& m) { m.mutable_files(0)->set_blocks("0123456x"); }},
     {"is not what the sums of its blocks make", [](auto& m) { m.mutable_files(0)->set_crc32c("00000000"); }},
     {"is missing", [](auto& m) { m.mutable_files(0)->set_name("other"); }},
@@ -69,7 +69,7 @@ const Forged kForged[] = {
     {"there must be some", [](auto& m) { m.clear_tensors(); }},
     {"stands there twice", [](auto& m) { *m.add_tensors() = m.tensors(0); }},
     {"one or two sizes", [](auto& m) { m.mutable_tensors(0)->add_shape(1); }},
-    {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, kHuge); }},
+    {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, kMost); }},
     {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, -1); }},
     {"must be F64, F32, F16 or BF16; one is 'F33'",
      [](auto& m) { m.mutable_tensors(0)->set_weights_type("F33"); }},
@@ -84,7 +84,7 @@ const Forged kForged[] = {
     {"the same types", [](auto& m) { m.mutable_tensors(1)->set_has_master(true); }},
     {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->clear_boxes(); }},
     {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_row(1); }},
-    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_rows(kHuge); }},
+    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_rows(kMost); }},
     {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(1)->set_column(-1); }},
 };
 

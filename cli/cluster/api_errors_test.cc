@@ -11,7 +11,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kServer = "10.0.0.1:6443";
+constexpr const char* kApiServer = "10.0.0.1:6443";
 
 kube::ApiError answer(int code, const std::string& body) {
   return kube::error_of_answer("GET /apis/training.caravan.dev/v1alpha1/namespaces/team/llamatrainingjobs",
@@ -26,7 +26,7 @@ TEST(ApiErrors, NameTheRightThatIsMissing) {
   const Error error = explain(
       answer(403,
              status("Forbidden", "llamatrainingjobs is forbidden: User \\\"eve\\\" cannot list resource")),
-      {.verb = "list", .name_space = "team"}, kServer);
+      {.verb = "list", .name_space = "team"}, kApiServer);
   EXPECT_EQ(
       error.message,
       "llamatrainingjobs is forbidden: User \"eve\" cannot list resource; ask whoever runs the cluster for "
@@ -42,7 +42,7 @@ TEST(ApiErrors, OfAQuotaOrOfAdmissionSpeakOfNoOtherRight) {
         "admission webhook \"images\" denied the request: no such image"}) {
     const ClusterError error =
         explain(answer(403, status("Forbidden", std::regex_replace(words, std::regex("\""), "\\\""))),
-                {.verb = "create", .name_space = "team"}, kServer);
+                {.verb = "create", .name_space = "team"}, kApiServer);
     EXPECT_EQ(error.message, "create llamatrainingjobs.training.caravan.dev: " + words);
     EXPECT_EQ(error.code, ExitCode::kJobFailed);
     EXPECT_TRUE(error.is_refusal());
@@ -51,9 +51,9 @@ TEST(ApiErrors, OfAQuotaOrOfAdmissionSpeakOfNoOtherRight) {
 
 TEST(ApiErrors, TellAMissingDefinitionFromAMissingJob) {
   const Asked asked{.verb = "get", .name_space = "team", .name = "tiny"};
-  EXPECT_THAT(explain(answer(404, "404 page not found"), asked, kServer).message,
+  EXPECT_THAT(explain(answer(404, "404 page not found"), asked, kApiServer).message,
               HasSubstr("Caravan is not installed there"));
-  const Error error = explain(answer(404, status("NotFound", "\\\"tiny\\\" not found")), asked, kServer);
+  const Error error = explain(answer(404, status("NotFound", "\\\"tiny\\\" not found")), asked, kApiServer);
   EXPECT_EQ(error.message,
             "namespace team has no job tiny; `caravan list -n team` shows those that there are");
   EXPECT_EQ(error.code, ExitCode::kBadInput);
@@ -61,29 +61,29 @@ TEST(ApiErrors, TellAMissingDefinitionFromAMissingJob) {
 
 TEST(ApiErrors, OfACreationSpeakOfTheNamespaceAndOfTheNameThatIsTaken) {
   const Asked asked{.verb = "create", .name_space = "team", .name = "tiny"};
-  EXPECT_EQ(
-      explain(answer(404, status("NotFound", "namespaces \\\"team\\\" not found")), asked, kServer).message,
-      "namespaces \"team\" not found");
-  EXPECT_THAT(explain(answer(409, status("AlreadyExists", "it exists")), asked, kServer).message,
+  EXPECT_EQ(explain(answer(404, status("NotFound", "namespaces \\\"team\\\" not found")), asked, kApiServer)
+                .message,
+            "namespaces \"team\" not found");
+  EXPECT_THAT(explain(answer(409, status("AlreadyExists", "it exists")), asked, kApiServer).message,
               HasSubstr("namespace team has a job tiny already"));
 }
 
 TEST(ApiErrors, OfAServerThatIsNotReachedHaveACodeOfTheirOwn) {
   const Error error = explain({.kind = kube::ErrorKind::kUnreachable, .message = "connection refused"},
-                              {.verb = "list"}, kServer);
+                              {.verb = "list"}, kApiServer);
   EXPECT_THAT(error.message,
-              AllOf(HasSubstr(kServer), HasSubstr("connection refused"), HasSubstr("--context")));
+              AllOf(HasSubstr(kApiServer), HasSubstr("connection refused"), HasSubstr("--context")));
   EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
 }
 
 TEST(ApiErrors, AreOneLine) {
-  const Error error = explain(answer(422, status("Invalid", "two\\nlines")), {.verb = "create"}, kServer);
+  const Error error = explain(answer(422, status("Invalid", "two\\nlines")), {.verb = "create"}, kApiServer);
   EXPECT_EQ(error.message, "two lines");
   EXPECT_EQ(error.code, ExitCode::kBadInput);
 }
 
 TEST(ApiErrors, TellAnOutageFromARefusal) {
-  const auto of = [](const kube::ApiError& error) { return explain(error, {.verb = "get"}, kServer); };
+  const auto of = [](const kube::ApiError& error) { return explain(error, {.verb = "get"}, kApiServer); };
   for (const int code : {429, 500, 502, 503}) EXPECT_TRUE(of(answer(code, "")).is_outage()) << code;
   for (const int code : {400, 401, 403, 404, 409, 422})
     EXPECT_FALSE(of(answer(code, "")).is_outage()) << code;

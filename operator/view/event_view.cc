@@ -12,7 +12,7 @@ namespace {
 using kube::Json;
 
 constexpr std::size_t kLongestWord = 253;  // a name, a kind or a reason
-constexpr std::size_t kLongestMessage = 1024;
+constexpr std::size_t kLongestNote = 1024;
 
 // Those of older programs have another field for it.
 int count_of(const Json& event) {
@@ -41,7 +41,7 @@ EventView read_event(const Json& event) {
           .kind = word({"regarding", "kind"}),
           .name = word({"regarding", "name"}),
           .reason = word({"reason"}),
-          .message = readable_line(kube::text_at(event, {"note"}), kLongestMessage),
+          .message = readable_line(kube::text_at(event, {"note"}), kLongestNote),
           .count = count_of(event)};
 }
 

@@ -7,11 +7,11 @@
 namespace caravan::planner {
 namespace {
 
-constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kOneGiB = int64_t{1} << 30;
 
 DevicePool pool() {
   DevicePool devices;
-  devices.memory_bytes = 80 * kGiB;
+  devices.memory_bytes = 80 * kOneGiB;
   return devices;
 }
 
@@ -22,11 +22,11 @@ EngineProfile profile(std::optional<double> memory_error) {
 }
 
 int64_t part_of_it(double part) {
-  return static_cast<int64_t>(part * static_cast<double>(80 * kGiB));
+  return static_cast<int64_t>(part * static_cast<double>(80 * kOneGiB));
 }
 
 TEST(ChanceToFit, IsEvenWhereThePredictionIsTheLimitAndGrowsWithTheRoom) {
-  EXPECT_DOUBLE_EQ(chance_to_fit(80 * kGiB, pool(), profile(0.03)), 0.5);
+  EXPECT_DOUBLE_EQ(chance_to_fit(80 * kOneGiB, pool(), profile(0.03)), 0.5);
   EXPECT_NEAR(chance_to_fit(part_of_it(0.96), pool(), profile(0.03)), 0.918, 0.001);
   EXPECT_NEAR(chance_to_fit(part_of_it(0.9), pool(), profile(0.03)), 0.9999, 0.0001);
   EXPECT_NEAR(chance_to_fit(part_of_it(1.03), pool(), profile(0.03)), 0.166, 0.001);
@@ -39,12 +39,12 @@ TEST(ChanceToFit, CountsThreePercentUntilSomebodyMeasuredIt) {
 }
 
 TEST(ChanceToFit, OfAnExactPredictionIsNoQuestion) {
-  EXPECT_EQ(chance_to_fit(80 * kGiB - 1024, pool(), profile(0)), 1);
-  EXPECT_EQ(chance_to_fit(80 * kGiB + 1024, pool(), profile(0)), 0);
+  EXPECT_EQ(chance_to_fit(80 * kOneGiB - 1024, pool(), profile(0)), 1);
+  EXPECT_EQ(chance_to_fit(80 * kOneGiB + 1024, pool(), profile(0)), 0);
 }
 
 TEST(ChanceToFit, IsOneWhereNobodyKnowsTheMemory) {
-  EXPECT_EQ(chance_to_fit(80 * kGiB, {}, profile(0.03)), 1);
+  EXPECT_EQ(chance_to_fit(80 * kOneGiB, {}, profile(0.03)), 1);
   EXPECT_EQ(roomy_bytes({}, profile(0.03)), std::nullopt);
 }
 

@@ -14,6 +14,11 @@ class IncludeRules(unittest.TestCase):
         self.assert_refused("planner/a.cc", '#include "kube/client.h"', "planner may not use kube")
         self.assert_refused("worker/agent/a.cc", '#include "worker/trainer/comm/mesh.h"', "may not use worker/trainer")
 
+    def test_tests_of_every_room_may_use_what_is_for_tests(self):
+        text = '#include "common/testing/turn.h"'
+        self.assertEqual([], list(mistakes_in("worker/trainer/cuda/a_test.cc", text)))
+        self.assert_refused("worker/trainer/cuda/a.cu", text, "may not use common")
+
     def test_libraries_stay_in_their_rooms(self):
         self.assert_refused("planner/a.cc", "#include <ATen/core/Tensor.h>", "planner may not use")
         self.assert_refused("worker/trainer/a.cc", "#include <grpcpp/grpcpp.h>", "worker/trainer may not use")

@@ -20,7 +20,7 @@ using v1alpha1::CoordinatorMessage;
 using v1alpha1::RankCommand;
 
 // The loop looks once in a heartbeat, so a stopped rank is seen after one and killed after three more.
-constexpr double kHeartbeatsUntilSilent = 2.5;
+constexpr double kHeartbeatsUntilRankIsSilent = 2.5;
 
 struct AttemptCommand {
   int attempt = 0;
@@ -251,7 +251,7 @@ void NodeAgent::handle_clocks() {
   }
   if (now - heard_ > config_.patience) return lose_coordinator("no heartbeat from it");
   if (now < beat_at_) return;
-  supervisor_.end_silent_ranks(now, kHeartbeatsUntilSilent * config_.heartbeat);
+  supervisor_.end_silent_ranks(now, kHeartbeatsUntilRankIsSilent * config_.heartbeat);
   beat_at_ = now + config_.heartbeat;
   AgentMessage message;
   message.mutable_heartbeat();
