@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using v1alpha1::WatchJobsResponse;
 
-EntryPtr entry(const std::string& name, const std::string& state) {
+EntryPtr job_entry(const std::string& name, const std::string& state) {
   const kube::Json job =
       kube::JsonObject{{"metadata", kube::JsonObject{{"name", name}, {"namespace", "team"}, {"uid", name}}},
                        {"status", kube::JsonObject{{"state", state}}}};
@@ -35,11 +35,11 @@ std::vector<std::string> told(JobWatch& watch) {
 
 TEST(JobWatch, TellsWhatIsThenWhatChangesAsFarAsTheFilterAsks) {
   JobWatch watch("team", JobFilter::parse("state=Running").value(), false);
-  watch.begin({.present = {entry("a", "Running"), entry("b", "Failed")}, .version = "5"});
-  watch.on_change(change(nullptr, entry("c", "Running"), 6));
-  watch.on_change(change(entry("b", "Failed"), entry("b", "Failed"), 7));
-  watch.on_change(change(entry("a", "Running"), entry("a", "Complete"), 8));
-  watch.on_change(change(entry("c", "Running"), nullptr, 9));
+  watch.begin({.present = {job_entry("a", "Running"), job_entry("b", "Failed")}, .version = "5"});
+  watch.on_change(change(nullptr, job_entry("c", "Running"), 6));
+  watch.on_change(change(job_entry("b", "Failed"), job_entry("b", "Failed"), 7));
+  watch.on_change(change(job_entry("a", "Running"), job_entry("a", "Complete"), 8));
+  watch.on_change(change(job_entry("c", "Running"), nullptr, 9));
   EXPECT_THAT(told(watch), ElementsAre("Changed a ", "Complete  5", "Changed c 6", "Gone a 8", "Gone c 9"));
   watch.heartbeat("12");
   EXPECT_THAT(told(watch), ElementsAre("Heartbeat  12"));
@@ -47,7 +47,7 @@ TEST(JobWatch, TellsWhatIsThenWhatChangesAsFarAsTheFilterAsks) {
 
 TEST(JobWatch, WhoGoesOnIsToldWhatHeMissedBeforeWhatIsNew) {
   JobWatch watch("", JobFilter::parse("").value(), true);
-  const EntryPtr job = entry("a", "Running");
+  const EntryPtr job = job_entry("a", "Running");
   watch.on_change(change(job, job, 8));
   watch.begin({.missed = {change(job, job, 6), change(job, job, 7)}, .version = "7"});
   EXPECT_THAT(told(watch), ElementsAre("Changed a 6", "Changed a 7", "Changed a 8"));
@@ -58,7 +58,7 @@ TEST(JobWatch, AReaderWhoDoesNotReadIsDropped) {
   int lost = 0;
   watch.on_news([] {}, [&lost] { ++lost; });
   watch.begin({.version = "1"});
-  const EntryPtr job = entry("a", "Running");
+  const EntryPtr job = job_entry("a", "Running");
   for (std::size_t i = 0; i < JobWatch::kMostBehind; ++i) watch.on_change(change(job, job, 2));
   EXPECT_EQ(lost, 0);
   watch.on_change(change(job, job, 3));
