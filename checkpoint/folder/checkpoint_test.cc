@@ -10,6 +10,7 @@
 #include "checkpoint/format/names.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 
 namespace caravan::checkpoint {
 namespace {
@@ -103,6 +104,7 @@ TEST_F(CheckpointOnDisk, ReadsWhatIsAskedForAndNoMore) {
 }
 
 TEST_F(CheckpointOnDisk, EveryFlippedBitIsFound) {
+  CARAVAN_BY_TURNS();
   std::mt19937 random(11);
   for (const std::string& file : files()) {
     const std::string bytes = test::contents(path(file));

@@ -14,6 +14,7 @@
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/sample.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 
 namespace caravan::checkpoint {
 namespace {
@@ -54,6 +55,7 @@ bool save_with_a_call_that_fails(std::size_t number, int error, std::set<std::st
 
 // With one of the errors each day.
 TEST(FailingCalls, EachOfASaveCostsThatCheckpointAlone) {
+  CARAVAN_BY_TURNS();
   const test::Sample sample(2);
   std::set<std::string> failed;
   std::size_t number = 0;

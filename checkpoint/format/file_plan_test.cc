@@ -6,12 +6,14 @@
 
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/weight_map.h"
+#include "common/testing/turn.h"
 #include "planner/model/presets.h"
 
 namespace caravan::checkpoint {
 namespace {
 
 TEST(FilePlan, TheIndexOfTheLargestModelsMayBeRead) {
+  CARAVAN_BY_TURNS();
   planner::ModelShape model = planner::find_preset("llama3.1-405b").value();
   const auto bytes = [&] { return std::ssize(FilePlan(tensors_of(model), {}).weights_index()); };
   EXPECT_LT(bytes(), 128 << 10);

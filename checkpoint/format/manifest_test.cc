@@ -8,6 +8,7 @@
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/sample.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 
 namespace caravan::checkpoint {
 namespace {
@@ -120,6 +121,7 @@ TEST(Manifest, FindsEveryFlippedBit) {
 }
 
 TEST(Manifest, TenThousandTensorsWithoutBoxesAreRefused) {
+  CARAVAN_BY_TURNS();
   CheckpointManifest manifest = parse_manifest(good_text()).value();
   for (int i = 0; i < 10'000; ++i) {
     auto& tensor = *manifest.add_tensors();

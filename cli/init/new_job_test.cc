@@ -9,6 +9,7 @@
 #include "cli/load_job.h"
 #include "cli/run/device_facts.h"
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "planner/engine_profile.h"
 #include "planner/model/presets.h"
 #include "planner/plan.h"
@@ -82,6 +83,7 @@ TEST(NewJob, OfEveryKindLoadsWithoutARemarkAndFits) {
 }
 
 TEST(NewJob, TakesAsFewGpusAsTheModelFitsInto) {
+  CARAVAN_BY_TURNS();
   const auto few = make_new_job({.preset = "llama3.2-1b", .data = "d", .product = "H100-80GB"}, kMachine);
   ASSERT_TRUE(few) << few.error().message;
   const auto many = make_new_job({.preset = "llama3-70b", .data = "d", .product = "H100-80GB"}, kMachine);
@@ -98,6 +100,7 @@ TEST(NewJob, TakesAsFewGpusAsTheModelFitsInto) {
 }
 
 TEST(NewJob, WhereAModelDoesNotFitOnACpuNamesGpus) {
+  CARAVAN_BY_TURNS();
   const auto made = make_new_job({.preset = "llama3-70b", .data = "d"}, kMachine);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ExitCode::kDoesNotFit);

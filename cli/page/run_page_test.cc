@@ -11,6 +11,7 @@
 
 #include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 #include "http/testing/client.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
@@ -150,6 +151,7 @@ TEST_F(RunPageTest, ASignalEndsItWhileAnOpenPageIsShownTheEnd) {
 }
 
 TEST_F(RunPageTest, GoesOnWhenAReaderDoesNotRead) {
+  CARAVAN_BY_TURNS();
   auto sleeper = http::testing::connect(address_);
   sleeper.send(head(std::string(kJob) + "/metrics?follow=true", with_token()));
   for (int number = 1; number <= 100'000; ++number) step(number);

@@ -16,7 +16,7 @@ namespace caravan::test {
 
 inline bool current_test_has_its_turn() {
   if (std::getenv("CARAVAN_TEST_DAY") == nullptr) return true;
-  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
   std::size_t number = 0;
   for (const char each : std::string(test.test_suite_name()) + "." + test.name()) number = number * 31 + each;
   return Sample(3).takes(number);

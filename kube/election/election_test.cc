@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "common/testing/turn.h"
 #include "kube/api/object.h"
 
 namespace caravan::kube {
@@ -263,6 +264,7 @@ TEST_F(Election, ALeaseThatIsInstalledAnewHasNoSecondLeaderInTheTimeOfTheFirst) 
 
 // Each of the three acts, or does not, in every half second.
 TEST_F(Election, HoweverOftenALeaseIsDeletedThereAreNeverTwoLeaders) {
+  CARAVAN_BY_TURNS();
   std::minstd_rand random(1);
   int led = 0;
   for (int i = 0; i < 200'000; ++i, now_ += 500ms) {

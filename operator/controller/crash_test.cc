@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "operator/testing/crash_scenario.h"
 #include "operator/testing/model_cluster.h"
 
@@ -49,18 +50,22 @@ void expect_the_same_end(Fate fate, const std::string& what) {
 }
 
 TEST(Crashes, AWriteThatIsLostChangesNothingInTheEnd) {
+  CARAVAN_BY_TURNS();
   expect_the_same_end(Fate::kLostBefore, "was lost");
 }
 
 TEST(Crashes, AnAnswerThatIsLostChangesNothingInTheEnd) {
+  CARAVAN_BY_TURNS();
   expect_the_same_end(Fate::kReplyLost, "lost its answer");
 }
 
 TEST(Crashes, BeforeAWriteChangeNothingInTheEnd) {
+  CARAVAN_BY_TURNS();
   expect_the_same_end(Fate::kDiesBefore, "never left");
 }
 
 TEST(Crashes, AfterAnAnswerChangeNothingInTheEnd) {
+  CARAVAN_BY_TURNS();
   expect_the_same_end(Fate::kDiesAfter, "was the last one");
 }
 
@@ -70,6 +75,7 @@ bool is_unlucky(int write, unsigned seed) {
 }
 
 TEST(Crashes, InHalfOfAllWritesChangeNothingEither) {
+  CARAVAN_BY_TURNS();
   CrashingWorld undisturbed([](int) { return Fate::kDone; });
   const std::string wanted = undisturbed.run();
   const test::Sample sample(5);

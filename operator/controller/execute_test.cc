@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "common/testing/turn.h"
 #include "operator/children/plan_object.h"
 #include "operator/controller/reconciler.h"
 #include "operator/testing/model_cluster.h"
@@ -151,6 +152,7 @@ TEST(Certificates, ThatSomebodyHasDeletedAreMadeAnewForThePodsThatWouldWaitForTh
 }
 
 TEST(Batches, SecretsOfALargeJobAreMadeInSeveral) {
+  CARAVAN_BY_TURNS();
   World world((Executor::kSecretsInABatch + 1) * kNodesPerSecret);
   EXPECT_EQ(world.reconcile()->requeue_after, 0ms) << "at once, but after the jobs that wait";
   EXPECT_EQ(world.secrets(), std::size_t{Executor::kSecretsInABatch});
@@ -174,6 +176,7 @@ TEST(Batches, ThatEndAtTheSecretsHaveNotWrittenThePlan) {
 }
 
 TEST(Batches, PodsOfALargeJobAreMadeAndDeletedInSeveral) {
+  CARAVAN_BY_TURNS();
   constexpr int kNodes = Executor::kPodsInABatch + 10;
   World world(kNodes);
   EXPECT_EQ(world.reconcile()->requeue_after, 0ms);

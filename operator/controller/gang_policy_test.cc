@@ -8,6 +8,7 @@
 #include <random>
 
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "operator/api/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/jobs.h"
@@ -254,6 +255,7 @@ class Cluster {
 };
 
 TEST(GangPolicy, TwoGangsThatEachFitHalfNeverBlockEachOther) {
+  CARAVAN_BY_TURNS();
   const test::Sample sample(50);
   int given_back = 0;
   int runs = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/json.h"
+#include "common/testing/turn.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"
 #include "operator/view/node_match.h"
@@ -164,6 +165,7 @@ TEST(PoolChoice, OfTwoPoolsOfOneProductThePlaceIsTheOneThatWasPlannedFor) {
 }
 
 TEST(PoolChoice, APoolOnWhichNoLayoutFitsIsLeftOutAndSaidSo) {
+  CARAVAN_BY_TURNS();
   const PlanVerdict verdict =
       planned(together({nodes_of(kL4, 16, 1), nodes_of(kB200, 2)}), "{}", "llama2-70b");
   ASSERT_TRUE(verdict.plan) << verdict.message;
@@ -172,6 +174,7 @@ TEST(PoolChoice, APoolOnWhichNoLayoutFitsIsLeftOutAndSaidSo) {
 }
 
 TEST(PoolChoice, WhereNoneFitsTheLargestSaysWhyAndTheOthersAreNamed) {
+  CARAVAN_BY_TURNS();
   const PlanVerdict verdict =
       planned(together({nodes_of(kL4, 16, 1), nodes_of(kA100, 4)}), "{}", "llama3.1-405b");
   EXPECT_FALSE(verdict.plan);
@@ -186,6 +189,7 @@ TEST(PoolChoice, OneIsNoChoice) {
 }
 
 TEST(PoolChoice, TheSameNodesInAnyOrderGiveTheSamePlan) {
+  CARAVAN_BY_TURNS();
   auto nodes = together({nodes_of(kA100, 3), nodes_of(kH100, 2), nodes_of(kH100, 1, 4), nodes_of(kL4, 9, 1)});
   const PlanVerdict first = planned(nodes);
   for (int turn = 0; turn < 4; ++turn) {

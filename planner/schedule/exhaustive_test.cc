@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
@@ -183,6 +184,7 @@ void spoil(Schedule& schedule, Dice& dice) {
 }
 
 TEST(ValidateSchedule, AgreesWithTryingEveryOrderOfTheStages) {
+  CARAVAN_BY_TURNS();
   const test::Sample sample(10);
   Dice dice(1);
   std::array<int, 2> verdicts{};
@@ -277,6 +279,7 @@ double shortest_of_all(const ScheduleSpec& spec, const OpTimes& times) {
 }
 
 TEST(GenerateSchedule, AutomaticZeroBubbleIsNearTheBestOfAllLists) {
+  CARAVAN_BY_TURNS();
   Dice dice(3);
   double sum_of_ratios = 0;
   constexpr int kRounds = 40;

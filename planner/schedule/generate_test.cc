@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "common/testing/turn.h"
 #include "planner/schedule/fixed_orders.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
@@ -69,6 +70,7 @@ TEST(GenerateSchedule, GPipeRunsAllForwardsFirst) {
 }
 
 TEST(GenerateSchedule, EverySizeIsValidAndHoldsNoMoreThanItPromises) {
+  CARAVAN_BY_TURNS();
   for (int stages = 1; stages <= 16; ++stages) {
     for (const int micro_batches : {1, 2, 3, 5, stages, 2 * stages, 2 * stages + 1, 64}) {
       for (const ScheduleSpec& spec : all_specs(stages, micro_batches))
@@ -78,6 +80,7 @@ TEST(GenerateSchedule, EverySizeIsValidAndHoldsNoMoreThanItPromises) {
 }
 
 TEST(GenerateSchedule, NeedsNoMoreMessagesUnderWayThanItsKindIsSaidTo) {
+  CARAVAN_BY_TURNS();
   for (const int stages : {1, 2, 3, 4, 6, 8, 12}) {
     for (const int micro_batches : {1, 3, stages, 2 * stages, 4 * stages + 1}) {
       for (const ScheduleSpec& spec : all_specs(stages, micro_batches)) {
@@ -120,6 +123,7 @@ TEST(GenerateSchedule, IsValidAndKeepsItsPromiseWhateverOpsTake) {
 
 // Lists for stages that differ wait for each other for ever now and then, and are replaced.
 TEST(GenerateSchedule, EndsWithAsFewMessagesUnderWayAsRanksHaveWhateverOpsTake) {
+  CARAVAN_BY_TURNS();
   std::mt19937 dice(2);
   const auto some = [&] { return 0.2 + static_cast<double>(dice() % 1000) / 250; };
   for (int round = 0; round < 150; ++round) {

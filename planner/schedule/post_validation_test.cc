@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "common/testing/turn.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/simulate.h"
 
@@ -100,6 +101,7 @@ int64_t count(const std::vector<Action>& actions, ActionType type) {
 }
 
 TEST(SplitStep, HasEveryActionOnceAndInOrderButForReceivesOfTheRest) {
+  CARAVAN_BY_TURNS();
   for (const Sample& sample : samples()) {
     for (int stage = 0; stage < sample.schedule.stages; ++stage) {
       SCOPED_TRACE(name_of(sample) + " stage " + std::to_string(stage));

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "common/testing/turn.h"
+
 namespace caravan::service {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "common/json.h"
 #include "common/testing/await.h"
+#include "common/testing/turn.h"
 #include "service/testing/review_server.h"
 
 namespace caravan::service {
@@ -56,6 +57,7 @@ class EstimateMethodsTest : public ::testing::Test {
 };
 
 TEST_F(EstimateMethodsTest, OneThatTakesTooLongEndsWithItsCall) {
+  CARAVAN_BY_TURNS();
   const auto answer = ask("ada", "team", {.deadline = clock_.now() + std::chrono::milliseconds(100)});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, Code::kDeadlineExceeded);
@@ -63,6 +65,7 @@ TEST_F(EstimateMethodsTest, OneThatTakesTooLongEndsWithItsCall) {
 }
 
 TEST_F(EstimateMethodsTest, ACallerAndANamespaceHaveOneAtOnceWhateverTheNumberOfItsCallers) {
+  CARAVAN_BY_TURNS();
   std::stop_source stop;
   std::atomic<bool> is_over = false;
   std::jthread first([&] {

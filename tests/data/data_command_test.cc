@@ -17,6 +17,7 @@
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 #include "data/testing/token_files.h"
 #include "data/token_dataset.h"
 
@@ -154,6 +155,7 @@ std::string long_text() {
 }
 
 TEST_F(DataCommand, ALongTextGivesTheIdsOfTheTokenizersLibrary) {
+  CARAVAN_BY_TURNS();
   if (!fs::exists(CARAVAN_PYTHON)) GTEST_SKIP() << "needs " << CARAVAN_PYTHON << " with tokenizers";
   const std::string text = folder_.write("long.txt", long_text());
   const std::string script = test::source_folder() + "/tests/data/reference_ids.py";
@@ -239,6 +241,7 @@ const std::pair<std::string, std::string> kBadCommands[] = {
 };
 
 TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
+  CARAVAN_BY_TURNS();
   folder_.write("text.txt", "words");
   folder_.write("latin.txt", "caf\xe9");
   folder_.write("empty.txt", "");

@@ -8,6 +8,7 @@
 #include <latch>
 
 #include "common/process.h"
+#include "common/testing/turn.h"
 #include "kube/election/elector.h"
 #include "tests/kube/objects.h"
 #include "tests/kube/pausable_leader.h"
@@ -201,6 +202,7 @@ class PausedLeader : public ElectionFaults {
 };
 
 TEST_F(PausedLeader, WakesUpAfterItsLeaseAndEndsWithoutAWrite) {
+  CARAVAN_BY_TURNS();
   auto paused =
       Process::spawn({.program = PAUSABLE_LEADER,
                       .arguments = {std::to_string(server_->port()), authority_.string(), "paused"}});

@@ -6,6 +6,7 @@
 #include <latch>
 #include <optional>
 
+#include "common/testing/turn.h"
 #include "kube/watch/informer.h"
 #include "tests/kube/objects.h"
 #include "tests/kube/scripted_client.h"
@@ -141,6 +142,7 @@ TEST_F(WatchFaults, EventsMayBeSplitAnywhere) {
 }
 
 TEST_F(WatchFaults, AWatchMayCarryMoreThanTheLibrarysEightMegabytes) {
+  CARAVAN_BY_TURNS();
   constexpr int kEvents = 10;
   watch({list({}, "5")}, {[](Exchange& exchange) {
           exchange.begin_stream();

@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "common/testing/turn.h"
 #include "worker/agent/testing/coordinator_test_base.h"
 
 namespace caravan::agent {
@@ -459,6 +460,7 @@ TEST_F(CoordinatorTest, AConnectionSpeaksForOneNode) {
 
 // Every input is a few looks, whatever the number of nodes; sweeps over all of them are few.
 TEST_F(CoordinatorTest, TheWorkForAGangIsLinearInItsSize) {
+  CARAVAN_BY_TURNS();
   constexpr int kNodes = 16'384;
   config_.shape = {.nodes = kNodes, .world_size = kNodes};
   config_.patience = std::chrono::hours(1);

@@ -16,6 +16,7 @@
 #include "checkpoint/hugging_face/tensors.h"
 #include "common/testing/sample.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 #include "planner/placement.h"
 #include "worker/trainer/checkpoint/snapshot.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
@@ -201,6 +202,7 @@ void for_each_checkpoint(Check check) {
 class Resharding : public testing::TestWithParam<Case> {};
 
 TEST_P(Resharding, NeitherWritingNorReadingChangesAByte) {
+  CARAVAN_BY_TURNS();
   for_each_checkpoint(
       [](const planner::ModelShape& model, at::ScalarType storage, const test::TemporaryFolder& folder) {
         Ranks written(model, GetParam().layout, storage);
@@ -242,6 +244,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(test::sampled(ca
 class Weights : public testing::TestWithParam<Case> {};
 
 TEST_P(Weights, OfAFolderComeBackByteForByte) {
+  CARAVAN_BY_TURNS();
   for_each_checkpoint(
       [](const planner::ModelShape& model, at::ScalarType storage, const test::TemporaryFolder& folder) {
         Ranks begun(model, GetParam().layout, storage);

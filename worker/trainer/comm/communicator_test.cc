@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "planner/work/constants.h"
 #include "worker/trainer/comm/testing/rank_threads.h"
 
@@ -138,6 +139,7 @@ TEST_P(Groups, SumsHaveTheBitsOfOneOrderWhateverTheSizeAndType) {
 }
 
 TEST_P(Groups, PartsOfAnySizeAreScatteredAndGathered) {
+  CARAVAN_BY_TURNS();
   with_ranks(GetParam(), 3, [](Communicator& world) {
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kLong}) {
       for (const int64_t part : kElements) {

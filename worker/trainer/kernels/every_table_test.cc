@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "worker/trainer/kernels/adamw.h"
 #include "worker/trainer/kernels/attention.h"
 #include "worker/trainer/kernels/embedding.h"
@@ -32,6 +33,7 @@ class Kernels : public EveryTable {
 };
 
 TEST_P(Kernels, RmsNormAddsTheResidualAndNormalises) {
+  CARAVAN_BY_TURNS();
   for (const auto& [rows, columns] : shapes()) {
     const at::Tensor x = random({rows, columns}), residual = random({rows, columns}), w = random({columns});
     at::Tensor sum = x.clone();
@@ -48,6 +50,7 @@ TEST_P(Kernels, RmsNormAddsTheResidualAndNormalises) {
 }
 
 TEST_P(Kernels, RmsNormBackwardEqualsItsFormula) {
+  CARAVAN_BY_TURNS();
   for (const auto& [rows, columns] : shapes()) {
     const at::Tensor x = random({rows, columns}), w = random({columns}), dy = random({rows, columns}),
                      residual = random({rows, columns}), dw = random_wide({columns});
@@ -98,6 +101,7 @@ TEST_P(Kernels, SwigluKnowsNoLimits) {
 
 // Probabilities of a softmax whose maximum is 0 and whose sum is 1 are e^x.
 TEST_P(Kernels, ExponentialsAreExactToARounding) {
+  CARAVAN_BY_TURNS();
   const at::Tensor logits = stored(at::linspace(-86, 0, 20001, at::kDouble).view({-1, 1}));
   at::Tensor powers = at::cat({logits, at::zeros_like(logits)}, 1);
   at::Tensor statistics = at::ones({kStatistics, powers.size(0)}, random_wide({1}).options());
@@ -155,6 +159,7 @@ TEST_P(Kernels, NormalNumbersAreTheSameEverywhere) {
 }
 
 TEST_P(Kernels, AttentionAndItsGradients) {
+  CARAVAN_BY_TURNS();
   struct Case {
     int64_t tokens;
     AttentionShape shape;
@@ -190,6 +195,7 @@ TEST_P(Kernels, AttentionAndItsGradients) {
 }
 
 TEST_P(Kernels, AttentionOfSegmentsIsThatOfTheWholeSequence) {
+  CARAVAN_BY_TURNS();
   const AttentionShape shape{.sequences = 1, .heads = 4, .kv_heads = 2, .head_dim = 64};
   const std::vector<int64_t> segments = {40, 130, 60};
   const at::Tensor qkv = random({230, (4 + 2 * 2) * 64});
@@ -217,6 +223,7 @@ TEST_P(Kernels, AttentionOfSegmentsIsThatOfTheWholeSequence) {
 }
 
 TEST_P(Kernels, CrossEntropyAndItsGradient) {
+  CARAVAN_BY_TURNS();
   constexpr double kScale = 0.25;
   for (const auto& [rows, vocabulary] : {std::pair<int64_t, int64_t>{1, 1}, {1, 9001}, {5, 37}, {70, 514}}) {
     const int64_t tokens = rows;
@@ -309,6 +316,7 @@ TEST_P(Kernels, LinearLayersMultiplyAndAddUpTheirWeightGradients) {
 }
 
 TEST_P(Kernels, SumOfSquaresIsFp64) {
+  CARAVAN_BY_TURNS();
   for (const int64_t elements : {0, 1, 37, 100003}) {
     const at::Tensor values = random_wide({elements});
     const auto make = [&] {
@@ -322,6 +330,7 @@ TEST_P(Kernels, SumOfSquaresIsFp64) {
 
 // Several steps, so that moments count; values of bf16 weights are the master copy, rounded.
 TEST_P(Kernels, AdamwFollowsThePaper) {
+  CARAVAN_BY_TURNS();
   for (const int64_t elements : {1, 37, 40003}) {
     const at::Tensor weights = random_wide({elements});
     const at::Tensor master = weights.clone();

@@ -20,6 +20,7 @@
 #include "checkpoint/testing/faulty_volume.h"
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
+#include "common/testing/turn.h"
 #include "worker/trainer/comm/testing/forwarding_communicator.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
 #include "worker/trainer/loop/testing/tiny_options.h"
@@ -234,6 +235,7 @@ TEST_F(Saver, WhoHangsWithTheOthersIsNotShownAtAPartThatHasEnded) {
 }
 
 TEST_F(Saver, ALastOneThatTakesLongIsAnnouncedAgainWhileItGetsOn) {
+  CARAVAN_BY_TURNS();
   auto owned = std::make_unique<HangingWorld>(std::move(rank_.mesh.world));
   const HangingWorld& world = *owned;
   rank_.mesh.world = std::move(owned);
@@ -334,6 +336,7 @@ TEST_F(Saver, AnotherRunThatTakesTheFolderOverEndsTheSavesOfThisOne) {
 // The first operations of a save, the last ones, with what tidies up behind it, and some of the many writes
 // between them.
 TEST_F(Saver, AnOperationThatFailsCostsThatCheckpointAlone) {
+  CARAVAN_BY_TURNS();
   constexpr std::size_t kEnds = 18;
   constexpr std::size_t kStride = 7;
   int step = 10;
@@ -368,6 +371,7 @@ TEST_F(Saver, AnOperationThatFailsCostsThatCheckpointAlone) {
 
 // On a full disk and on a broken one, with one system call after another.
 TEST_F(Saver, ACallThatFailsCostsThatCheckpointAlone) {
+  CARAVAN_BY_TURNS();
   checkpoint::testing::FailingCalls calls;
   saver_.emplace(
       rank_, reporter_,

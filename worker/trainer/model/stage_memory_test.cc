@@ -9,6 +9,7 @@
 #include <ostream>
 #include <thread>
 
+#include "common/testing/turn.h"
 #include "planner/work/stage_footprint.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/memory/ledger.h"
@@ -118,6 +119,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryLedger& ledg
 class StageMemory : public testing::TestWithParam<Case> {};
 
 TEST_P(StageMemory, IsWhatTheTableSays) {
+  CARAVAN_BY_TURNS();
   at::set_num_threads(1);
   const StageShape shape = shape_of(GetParam());
   std::vector<MemoryLedger> ledgers(shape.tensor);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <tuple>
 
+#include "common/testing/turn.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/post_validation.h"
 #include "planner/schedule/simulate.h"
@@ -177,6 +178,7 @@ void expect_right(const Schedule& schedule) {
 }
 
 TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {
+  CARAVAN_BY_TURNS();
   for (const ScheduleKind kind : planner::all_schedule_kinds()) {
     for (const int stages : {1, 2, 3, 4}) {
       for (const int micro_batches : {1, 2, 4, 9, 12}) {
@@ -212,6 +214,7 @@ TEST(Executor, SaysWhichOpALostPeerWasNeededFor) {
 
 // Arranged for stages that differ, so that some messages overtake each other's ops by far.
 TEST(Executor, RunsSchedulesOfUnevenStages) {
+  CARAVAN_BY_TURNS();
   std::mt19937 dice(1);
   const auto some = [&] { return 0.5 + static_cast<double>(dice() % 1000) / 1000; };
   for (const ScheduleKind kind : {ScheduleKind::VMin, ScheduleKind::VHalf, ScheduleKind::VZeroBubble}) {

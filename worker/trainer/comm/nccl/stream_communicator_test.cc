@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/testing/turn.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/memory_board.h"
 #include "worker/trainer/comm/testing/threaded_streams.h"
@@ -67,6 +68,7 @@ TEST(StreamCommunicator, SumsOfBf16AreRoundedOnce) {
 }
 
 TEST(StreamCommunicator, SumsOfBf16AreRightWhateverTheSizeAndInPlace) {
+  CARAVAN_BY_TURNS();
   for (const int64_t elements : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{1023}, kPieceElements + 5}) {
     with_ranks(3, [&](Communicator& group, Watchdog&) {
       at::Tensor sum = exact_values(elements, at::kBFloat16, group.rank());

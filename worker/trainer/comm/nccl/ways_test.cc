@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/testing/turn.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/transfers.h"
 
@@ -208,6 +209,7 @@ std::vector<std::string> hanging(Lanes lanes) {
 }
 
 TEST(Ways, NoScheduleHangsWhereEachKindAndDirectionHasALane) {
+  CARAVAN_BY_TURNS();
   EXPECT_THAT(hanging(Lanes::OneWay), testing::IsEmpty());
 }
 
@@ -216,6 +218,7 @@ TEST(Ways, SchedulesHangWhereAPairHasOneLane) {
 }
 
 TEST(Ways, SchedulesHangWhereTheTwoKindsHaveALaneForBothDirections) {
+  CARAVAN_BY_TURNS();
   EXPECT_THAT(hanging(Lanes::OfAPairAndKind),
               testing::IsSupersetOf({"Interleaved 2", "VMin 4", "VHalf 4", "VZB 4"}));
 }
