@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/testing/turn.h"
 #include "worker/trainer/cuda/testing/kernel_test.h"
 #include "worker/trainer/kernels/cross_entropy_statistics.h"
 
@@ -180,6 +181,7 @@ std::vector<float> joined(const Shape& shape, const Outputs& outputs) {
 using CrossEntropyKernels = testing::KernelTest;
 
 TEST_F(CrossEntropyKernels, GiveLossAndGradientOfAVocabularyInParts) {
+  CARAVAN_BY_TURNS();
   for (const Shape& shape : kShapes) {
     const Inputs inputs(shape);
     const Reference reference(shape, inputs);

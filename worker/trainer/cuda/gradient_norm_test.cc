@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/testing/turn.h"
 #include "worker/trainer/cuda/testing/kernel_test.h"
 
 namespace caravan::cuda {
@@ -52,6 +53,7 @@ TEST_F(GradientNormKernels, AddSquaresInFp64) {
 }
 
 TEST_F(GradientNormKernels, TakeMoreValuesThanThreadsTakeInOneGo) {
+  CARAVAN_BY_TURNS();
   constexpr std::size_t kElements = kSquaredNormParts * 256 * 4 + 4001;
   EXPECT_EQ(sum_of_squares(std::vector<float>(kElements, 0.5F), 0), kBefore + kElements * 0.25);
 }

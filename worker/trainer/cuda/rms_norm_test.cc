@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "common/testing/turn.h"
 #include "worker/trainer/cuda/testing/kernel_test.h"
 
 namespace caravan::cuda {
@@ -28,16 +29,15 @@ struct Shape {
   }
 };
 
-// Rows of more packs than threads, tails, fewer values than a pack; more rows than partial sums, of one warp
-// each and of two.
+// Rows of more packs than threads, tails, fewer values than a pack; more rows than partial sums, of two warps
+// each.
 const std::vector<Shape> kShapes = {
     {Storage::BFloat16, 3, 96, true},    {Storage::BFloat16, 2, 97, true},
     {Storage::BFloat16, 5, 1, true},     {Storage::BFloat16, 2, 8200, true},
     {Storage::BFloat16, 1, 1056, false}, {Storage::BFloat16, 3, 96, true, 3},
-    {Storage::BFloat16, 600, 40, true},  {Storage::BFloat16, 258, 264, true},
-    {Storage::Float32, 3, 100, true},    {Storage::Float32, 2, 33, false},
-    {Storage::Float32, 1, 4100, true},   {Storage::Float32, 4, 64, true, 1},
-    {Storage::BFloat16, 0, 64, true},
+    {Storage::BFloat16, 258, 264, true}, {Storage::Float32, 3, 100, true},
+    {Storage::Float32, 2, 33, false},    {Storage::Float32, 1, 4100, true},
+    {Storage::Float32, 4, 64, true, 1},  {Storage::BFloat16, 0, 64, true},
 };
 
 struct Inputs {
@@ -136,6 +136,7 @@ Outputs backward(const Shape& shape, const Inputs& inputs, const Outputs& saved)
 using RmsNormKernels = testing::KernelTest;
 
 TEST_F(RmsNormKernels, AddNormaliseAndComeBack) {
+  CARAVAN_BY_TURNS();
   for (const Shape& shape : kShapes) {
     const Inputs inputs(shape);
     const Reference reference(shape, inputs);
