@@ -7,16 +7,21 @@ build=$2
 shift 2
 "$ccache" "$@" || exit
 
-output=""
-previous=""
+output="" dependencies="" previous=""
 for argument; do
-  [ "$previous" != -o ] || output=$argument
+  case $previous in
+    -o) output=$argument ;;
+    -MF) dependencies=$argument ;;
+  esac
   previous=$argument
 done
 case $output in
   *.gch | *.pch)
-    # The last -o counts. Text without its lines' origins, but with its macros, the options, and the compiler.
-    text=$("$@" -E -P -dD -o - | sha256sum) || exit
-    { "$1" --version && printf '%s\n' "$text" "$@" | sed "s|$build|.|g"; } | sha256sum >"$output.sum"
+    # The compiler, the options, and every file that was read.
+    {
+      "$1" --version
+      printf '%s\n' "$@" | sed "s|$build|.|g"
+      sed '1s/^[^:]*://; s/\\$//' "$dependencies" | xargs cat
+    } | sha256sum >"$output.sum"
     ;;
 esac

@@ -1,0 +1,66 @@
+"""That ccache finds what stands behind a precompiled header in another checkout, and does not where that header differs."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+LAUNCHER = pathlib.Path(__file__).with_name("ccache.sh")
+COMPILERS = {"g++": ("headers.h.gch", (), ("-include", "headers.h")),
+             "clang++-14": ("headers.h.pch", ("-Xclang", "-emit-pch", "-Xclang", "-fno-pch-timestamp"), ("-include-pch", "headers.h.pch"))}
+
+
+class Checkout:
+    def __init__(self, folder: pathlib.Path, cache: pathlib.Path, compiler: str) -> None:
+        self.folder, self.compiler = folder, compiler
+        self.environment = os.environ | {"CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "true",
+                                         "CCACHE_PCH_EXTSUM": "true", "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+        folder.mkdir()
+        (folder / "one.h").write_text("inline int one() { return 1; }\n")
+        (folder / "headers.h").write_text('#include "one.h"\n')
+        (folder / "two.cc").write_text("int two() { return 2 * one(); }\n")
+
+    def compile(self, *arguments: str) -> None:
+        subprocess.run([LAUNCHER, "ccache", self.folder, self.compiler, *arguments], cwd=self.folder, env=self.environment, check=True,
+                       capture_output=True)
+
+    def build(self) -> None:
+        header, emits, uses = COMPILERS[self.compiler]
+        self.compile("-x", "c++-header", *emits, "-MD", "-MT", header, "-MF", f"{header}.d", "-o", header, "-c", f"{self.folder}/headers.h")
+        self.compile(*uses, "-MD", "-MT", "two.o", "-MF", "two.o.d", "-o", "two.o", "-c", f"{self.folder}/two.cc")
+
+    def hits(self) -> int:
+        shown = subprocess.run(["ccache", "--print-stats"], env=self.environment, check=True, capture_output=True, text=True).stdout
+        return sum(int(each) for each in re.findall(r"^(?:direct|preprocessed)_cache_hit\s+(\d+)$", shown, re.MULTILINE))
+
+
+class Ccache(unittest.TestCase):
+    def test_another_checkout_finds_what_stands_behind_the_same_header(self) -> None:
+        for compiler in COMPILERS:
+            with self.subTest(compiler), tempfile.TemporaryDirectory() as name:
+                folder = pathlib.Path(name)
+                first, second, other = (Checkout(folder / each, folder / "cache", compiler) for each in ("first", "the_second", "other"))
+                first.build()
+                self.assertEqual(0, first.hits())
+                sums = [checkout.folder / f"{COMPILERS[compiler][0]}.sum" for checkout in (first, second, other)]
+                second.build()
+                self.assertEqual(sums[0].read_text(), sums[1].read_text())
+                hits = second.hits()
+                self.assertGreaterEqual(hits, 1)
+                (other.folder / "one.h").write_text("inline int one() { return 11; }\n")
+                other.build()
+                self.assertNotEqual(sums[0].read_text(), sums[2].read_text())
+                self.assertEqual(hits, other.hits())
+
+    def test_a_header_that_does_not_compile_is_an_error(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            checkout = Checkout(pathlib.Path(name) / "first", pathlib.Path(name) / "cache", "g++")
+            (checkout.folder / "one.h").write_text("no\n")
+            with self.assertRaises(subprocess.CalledProcessError):
+                checkout.build()
+
+
+if __name__ == "__main__":
+    unittest.main()
