@@ -131,17 +131,20 @@ endfunction()
 enable_testing()
 include(GoogleTest)
 
-# caravan_test(NAME [WHOLE] [BY_TURNS] LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets that it starts. A
-# unit test takes less time than its program takes to start, so these are one of ctest's together, as are those of a program that
-# is WHOLE for the same reason, and all with a sanitizer; else every test is. The target unit_tests is all programs of that label. Tests that go BY_TURNS
-# have `_by_turns` behind their label, which -L finds by its beginning. What that means, and `alone`: tests/remembering_ctest.py.
+# caravan_test(NAME [WHOLE] [BY_TURNS] LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets
+# that it starts. A unit test takes less time than its program takes to start, so these are one of ctest's together, as are
+# those of a program that is WHOLE for the same reason, and all with a sanitizer; else every test is. The target unit_tests is
+# all programs of that label. Tests that go BY_TURNS have `_by_turns` behind their label, which -L finds by its beginning; what
+# that means, and the label `alone`, says tests/remembering_ctest.py.
 add_custom_target(unit_tests)
 function(caravan_test name)
   cmake_parse_arguments(ARG "WHOLE;BY_TURNS" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS;PROPERTIES" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  if(ARG_BY_TURNS AND NOT CARAVAN_SANITIZE)  # of programs with a sanitizer ./dev chooses
+  if(ARG_BY_TURNS AND ARG_LABELS STREQUAL unit)
+    message(FATAL_ERROR "${name}: unit tests take turns by CARAVAN_BY_TURNS()")
+  elseif(ARG_BY_TURNS AND NOT CARAVAN_SANITIZE)  # of programs with a sanitizer ./dev chooses
     string(APPEND ARG_LABELS _by_turns)
   endif()
   if(NOT ARG_TIMEOUT)

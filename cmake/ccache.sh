@@ -18,10 +18,12 @@ done
 case $output in
   *.gch | *.pch)
     # The compiler, the options, and every file that was read.
+    [ -s "$dependencies" ] || exit
     {
-      "$1" --version
-      printf '%s\n' "$@" | sed "s|$build|.|g"
-      sed '1s/^[^:]*://; s/\\$//' "$dependencies" | xargs cat
-    } | sha256sum >"$output.sum"
+      "$1" --version &&
+        printf '%s\n' "$@" | sed "s|$build|.|g" &&
+        sed '1s/^[^:]*://; s/\\$//' "$dependencies" | xargs -r cat
+    } >"$output.read" || exit
+    sha256sum <"$output.read" >"$output.sum" && rm "$output.read"
     ;;
 esac

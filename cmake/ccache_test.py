@@ -15,8 +15,10 @@ COMPILERS = {"g++": ("headers.h.gch", (), ("-include", "headers.h")),
 class Checkout:
     def __init__(self, folder: pathlib.Path, cache: pathlib.Path, compiler: str) -> None:
         self.folder, self.compiler = folder, compiler
-        self.environment = os.environ | {"CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "true",
-                                         "CCACHE_PCH_EXTSUM": "true", "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("CCACHE_")}
+        self.environment |= {"CCACHE_CONFIGPATH": "/dev/null", "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(folder),
+                             "CCACHE_NOHASHDIR": "true", "CCACHE_PCH_EXTSUM": "true",
+                             "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
         folder.mkdir()
         (folder / "one.h").write_text("inline int one() { return 1; }\n")
         (folder / "headers.h").write_text('#include "one.h"\n')
@@ -26,10 +28,18 @@ class Checkout:
         subprocess.run([LAUNCHER, "ccache", self.folder, self.compiler, *arguments], cwd=self.folder, env=self.environment, check=True,
                        capture_output=True)
 
-    def build(self) -> None:
-        header, emits, uses = COMPILERS[self.compiler]
+    def build_header(self) -> str:
+        """Of what the compiled header was made, as its sum."""
+        header, emits, _ = COMPILERS[self.compiler]
         self.compile("-x", "c++-header", *emits, "-MD", "-MT", header, "-MF", f"{header}.d", "-o", header, "-c", f"{self.folder}/headers.h")
+        return (self.folder / f"{header}.sum").read_text()
+
+    def is_found(self) -> bool:
+        """Whether what stands behind the header has been compiled before."""
+        _, _, uses = COMPILERS[self.compiler]
+        before = self.hits()
         self.compile(*uses, "-MD", "-MT", "two.o", "-MF", "two.o.d", "-o", "two.o", "-c", f"{self.folder}/two.cc")
+        return self.hits() > before
 
     def hits(self) -> int:
         shown = subprocess.run(["ccache", "--print-stats"], env=self.environment, check=True, capture_output=True, text=True).stdout
@@ -42,24 +52,20 @@ class Ccache(unittest.TestCase):
             with self.subTest(compiler), tempfile.TemporaryDirectory() as name:
                 folder = pathlib.Path(name)
                 first, second, other = (Checkout(folder / each, folder / "cache", compiler) for each in ("first", "the_second", "other"))
-                first.build()
-                self.assertEqual(0, first.hits())
-                sums = [checkout.folder / f"{COMPILERS[compiler][0]}.sum" for checkout in (first, second, other)]
-                second.build()
-                self.assertEqual(sums[0].read_text(), sums[1].read_text())
-                hits = second.hits()
-                self.assertGreaterEqual(hits, 1)
+                made_of = first.build_header()
+                self.assertFalse(first.is_found())
+                self.assertEqual(made_of, second.build_header())
+                self.assertTrue(second.is_found())
                 (other.folder / "one.h").write_text("inline int one() { return 11; }\n")
-                other.build()
-                self.assertNotEqual(sums[0].read_text(), sums[2].read_text())
-                self.assertEqual(hits, other.hits())
+                self.assertNotEqual(made_of, other.build_header())
+                self.assertFalse(other.is_found())
 
     def test_a_header_that_does_not_compile_is_an_error(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             checkout = Checkout(pathlib.Path(name) / "first", pathlib.Path(name) / "cache", "g++")
             (checkout.folder / "one.h").write_text("no\n")
             with self.assertRaises(subprocess.CalledProcessError):
-                checkout.build()
+                checkout.build_header()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ inline std::string refusal_of_standard_output(std::string_view what) {
 // How a program ends that has printed its answer: one that did not arrive is no success, which it says.
 inline ExitCode unless_output_is_lost(ExitCode code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "standard output: not everything could be written; give it room and an open end\n");
+  std::fputs("standard output: not everything could be written; give it room and an open end\n", stderr);
   return code == ExitCode::kDone ? ExitCode::kJobFailed : code;
 }
 

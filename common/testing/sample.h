@@ -1,8 +1,8 @@
 // For tests: which cases of a long row a run tries.
 //
 // One of every few, others on the next day, so that days together try all of them. The day is
-// CARAVAN_TEST_DAY, which ./dev test sets to that of the last commit: a commit's tests are the same whenever
-// they run. It may be `all`, as in soak. Say the number of a case where it fails.
+// CARAVAN_TEST_DAY, which ./dev test sets to that of the last commit, if it is not set: a commit's tests are
+// the same whenever they run. It may be `all`, as in soak. Say the number of a case where it fails.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
 // For tests that take long: this one runs in one run of three, by its name and the day (sample.h), and in
 // soak always. By hand, without CARAVAN_TEST_DAY, it runs.
 //
-// Not for a test that samples its cases one in three, or six: its turn and a case would meet on no day.
-// Whole programs of tests have the same by their label: BY_TURNS of caravan_test, tests/remembering_ctest.py.
+// Not for a test whose cases are sampled one in three, or six, or nine (its turn and some cases would meet on
+// no day), nor in a program that takes turns as a whole: BY_TURNS of caravan_test,
+// tests/remembering_ctest.py.
 #pragma once
 
 #include <gtest/gtest.h>

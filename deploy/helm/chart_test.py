@@ -29,7 +29,6 @@ OF_A_NAMESPACE = {"ConfigMap", "Deployment", "Lease", "NetworkPolicy", "Pod", "P
                   "PrometheusRule", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "ServiceMonitor"}
 
 
-
 def parsed(text: str):
     """By the library of C: Python's own takes most of a minute for what is parsed here."""
     return yaml.load(text, yaml.CSafeLoader)

@@ -54,20 +54,6 @@ TEST_F(Commands, ReadAJobFromStandardInput) {
   EXPECT_THAT(run.err, HasSubstr("spec.data.path")) << "the file is read, the tokens are not there";
 }
 
-TEST_F(Commands, HelpAndVersionThatCannotBeWrittenAreErrors) {
-  for (const char* program : {"caravan", "caravan-agent", "caravan-trainer"}) {
-    for (const char* flag : {"--help", "--version"}) {
-      const Outcome outcome =
-          run_shell(fmt::format("'{}/{}' {} >/dev/full", program_folder(), program, flag));
-      EXPECT_EQ(outcome.exit_code, 1) << program << " " << flag;
-      EXPECT_THAT(outcome.err, HasSubstr("standard output")) << program << " " << flag;
-    }
-  }
-  const Outcome bare = caravan(">/dev/full");
-  EXPECT_EQ(bare.exit_code, 1);
-  EXPECT_THAT(bare.err, HasSubstr("standard output"));
-}
-
 TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
   folder_.write("job.yaml", kJob + "  paralelism: {tensor: 2}\n");
   const Outcome outcome = caravan("validate - <job.yaml");

@@ -1,5 +1,5 @@
-// A system that refuses every thread, as at pids.max: programs say so and end, and nobody takes it for a
-// crash.
+// A system that refuses every thread, as at pids.max, or room for what is printed: programs say so and end,
+// and nobody takes it for a crash.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -54,6 +54,20 @@ TEST_F(Refusal, OfTheTrainer) {
              "training": {"steps": 1, "sequenceLength": 32, "globalBatchSequences": 1}, "resources": {"devices": 1}},
     "plan": {"tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": 1, "layersPerStage": [4], "schedule": "1F1B"}})");
   expect_refusal("caravan-trainer", fmt::format("--config '{}' 3</dev/null", config));
+}
+
+TEST_F(Refusal, OfWhatIsPrinted) {
+  for (const char* program : {"caravan", "caravan-agent", "caravan-generate", "caravan-operator",
+                              "caravan-service", "caravan-trainer"}) {
+    for (const char* flag : {"--help", "--version"}) {
+      const std::string command = fmt::format("'{}/{}' {} >/dev/full", test::program_folder(), program, flag);
+      const auto end = run_shell(command);
+      EXPECT_EQ(end.exit_code, 1) << command;
+      EXPECT_THAT(end.err, HasSubstr("standard output: not everything could be written")) << command;
+      EXPECT_EQ(run_shell(command + " 2>&1").exit_code, 1) << command;
+    }
+  }
+  EXPECT_EQ(run_shell(fmt::format("'{}/caravan' >/dev/full", test::program_folder())).exit_code, 1);
 }
 
 }  // namespace
