@@ -26,7 +26,6 @@ import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALWAYS, ALONE, BY_TURNS = "lint", "alone", "_by_turns"
-TURNS = 3
 NOT_READ = (".cc", ".h", ".cu")
 
 
@@ -44,7 +43,7 @@ class Test:
 
     def has_its_turn(self, day: int) -> bool:
         takes_turns = any(label.endswith(BY_TURNS) for label in self.labels)
-        return not takes_turns or (zlib.crc32(self.name.encode()) + day) % TURNS == 0
+        return not takes_turns or (zlib.crc32(self.name.encode()) + day + day // 9) % 3 == 0  # see common/testing/turn.h
 
 
 class Build:

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/testing/sample.h"
+#include "common/testing/turn.h"
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
 #include "planner/work/stage_footprint.h"
@@ -500,14 +501,17 @@ class WorkRows : public testing::TestWithParam<RowsCase> {
 };
 
 TEST_P(WorkRows, AreWhatTheTrainerDoesCallByCall) {
+  CARAVAN_BY_TURNS();
   on_every_rank([](RankUnderTest& rank) { rank.check_calls(); });
 }
 
 TEST_P(WorkRows, SayWhatTheTensorsOfThePeakAreUsedFor) {
+  CARAVAN_BY_TURNS();
   on_every_rank([](RankUnderTest& rank) { rank.check_uses(); });
 }
 
 TEST_P(WorkRows, SayWhatIsKeptBetweenForwardAndBackward) {
+  CARAVAN_BY_TURNS();
   on_every_rank([](RankUnderTest& rank) { rank.check_kept(); });
 }
 
