@@ -56,9 +56,7 @@ file(GLOB CARAVAN_ORACLE_SITE "${_oracle}/lib/python3.*/site-packages")
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_DIR=${CARAVAN_CACHE}/ccache"
-      "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=true CCACHE_PCH_EXTSUM=true
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      "${CMAKE_SOURCE_DIR}/cmake/ccache.sh" ${CCACHE} "${CMAKE_BINARY_DIR}")
+      "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/cmake/ccache.sh" ${CCACHE} "${CMAKE_BINARY_DIR}")
 endif()
 
 # It takes a third of the processor time that the usual linker takes, of two hundred programs (operator_test under the

@@ -5,6 +5,8 @@
 ccache=$1
 build=$2
 shift 2
+export CCACHE_NOHASHDIR=true CCACHE_PCH_EXTSUM=true
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 "$ccache" "$@" || exit
 
 output="" dependencies="" previous=""
@@ -18,7 +20,7 @@ done
 case $output in
   *.gch | *.pch)
     # The compiler, the options, and every file that was read.
-    [ -s "$dependencies" ] || exit
+    [ -s "$dependencies" ] || { echo "ccache.sh: no -MF FILE says what $output was made of" >&2; exit 1; }
     {
       "$1" --version &&
         printf '%s\n' "$@" | sed "s|$build|.|g" &&

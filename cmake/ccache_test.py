@@ -16,9 +16,7 @@ class Checkout:
     def __init__(self, folder: pathlib.Path, cache: pathlib.Path, compiler: str) -> None:
         self.folder, self.compiler = folder, compiler
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("CCACHE_")}
-        self.environment |= {"CCACHE_CONFIGPATH": "/dev/null", "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(folder),
-                             "CCACHE_NOHASHDIR": "true", "CCACHE_PCH_EXTSUM": "true",
-                             "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
+        self.environment |= {"CCACHE_CONFIGPATH": "/dev/null", "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(folder)}
         folder.mkdir()
         (folder / "one.h").write_text("inline int one() { return 1; }\n")
         (folder / "headers.h").write_text('#include "one.h"\n')
