@@ -20,8 +20,8 @@ if(CARAVAN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
-# caravan_headers(NAME HEADERS ... OPTIONS ... DEPS ...): the target that compiles them, by these options.
-function(caravan_headers name)
+# _caravan_headers(NAME HEADERS ... OPTIONS ... DEPS ...): the target that compiles them, by these options.
+function(_caravan_headers name)
   cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS;DEPS" ${ARGN})
   file(CONFIGURE OUTPUT "${name}.cc" CONTENT "")
   add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
@@ -29,23 +29,55 @@ function(caravan_headers name)
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS}
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   target_link_libraries(${name} PRIVATE caravan_flags ${ARG_DEPS})
-  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  target_precompile_headers(${name} PRIVATE ${CARAVAN_PRECOMPILED_HEADERS} ${ARG_HEADERS})
 endfunction()
 
-# caravan_precompiled(TARGET HEADERS): its files are compiled behind those of that target.
-function(caravan_precompiled name headers)
-  if(CARAVAN_PRECOMPILE)
-    target_precompile_headers(${name} REUSE_FROM ${headers})
+# caravan_headers(KIND HEADERS ... TEST_HEADERS ... DEPS ...): of targets of a KIND, "" or _torch, those of all and these, and in
+# tests the last ones, too.
+function(caravan_headers kind)
+  if(NOT CARAVAN_PRECOMPILE)
+    return()
   endif()
-endfunction()
-
-if(CARAVAN_PRECOMPILE)
+  cmake_parse_arguments(ARG "" "" "HEADERS;TEST_HEADERS;DEPS" ${ARGN})
   find_package(Boost 1.81 REQUIRED)
-  caravan_headers(caravan_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} DEPS Boost::headers)
+  _caravan_headers(caravan${kind}_headers HEADERS ${ARG_HEADERS} DEPS Boost::headers ${ARG_DEPS})
   if(CARAVAN_UNOPTIMISED)
-    caravan_headers(caravan_optimised_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} OPTIONS -O1 DEPS Boost::headers)
+    _caravan_headers(caravan${kind}_optimised_headers HEADERS ${ARG_HEADERS} OPTIONS -O1 DEPS Boost::headers ${ARG_DEPS})
   endif()
-  caravan_headers(caravan_test_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
-    OPTIONS ${CARAVAN_TEST_OPTIONS} -fPIE DEPS Boost::headers GTest::gmock)
-  set_target_properties(caravan_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-endif()
+  _caravan_headers(caravan${kind}_test_headers HEADERS ${ARG_HEADERS} ${ARG_TEST_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
+    OPTIONS ${CARAVAN_TEST_OPTIONS} -fPIE DEPS Boost::headers GTest::gmock ${ARG_DEPS})
+  set_target_properties(caravan${kind}_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+endfunction()
+caravan_headers("")
+
+# _caravan_kind(RESULT DEPS...): of a target that links these.
+function(_caravan_kind result)
+  foreach(dep ${ARGN})
+    set(kind "")
+    if(dep STREQUAL torch::cpu)
+      set(kind _torch)
+    elseif(TARGET ${dep})
+      get_target_property(known ${dep} CARAVAN_KIND)
+      if(known)
+        string(REPLACE caravan "" kind ${known})
+      else()
+        get_target_property(deps ${dep} INTERFACE_LINK_LIBRARIES)
+        _caravan_kind(kind ${deps})
+      endif()
+    endif()
+    if(kind)
+      break()
+    endif()
+  endforeach()
+  set(${result} "${kind}" PARENT_SCOPE)
+endfunction()
+
+# caravan_precompiled(TARGET VARIANT DEPS...): its files are compiled behind the headers of its kind. VARIANT: "", _optimised or
+# _test.
+function(caravan_precompiled name variant)
+  if(CARAVAN_PRECOMPILE)
+    _caravan_kind(kind ${ARGN})
+    set_target_properties(${name} PROPERTIES CARAVAN_KIND caravan${kind})
+    target_precompile_headers(${name} REUSE_FROM caravan${kind}${variant}_headers)
+  endif()
+endfunction()

@@ -57,7 +57,11 @@ set_target_properties(torch::cupti PROPERTIES
   INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${_site}/nvidia/cu13/include")
 
 # at::parallel_for is inline, and works on one thread where its caller is compiled without OpenMP. The wheel brings the
-# library along. To the thread sanitizer, which does not see into that library, all that the threads share is a race.
+# library along, which a target that calls it has among its DEPS. To the thread sanitizer, which does not see into that library,
+# all that the threads share is a race.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CARAVAN_SANITIZE STREQUAL "thread")
+  set_property(TARGET torch::cpu PROPERTY INTERFACE_COMPILE_OPTIONS $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+endif()
 file(GLOB _torch_openmp "${TORCH_WHEEL_DIR}/lib/libgomp*.so*")
 if(NOT _torch_openmp)
   message(FATAL_ERROR "LibTorch in '${TORCH_WHEEL_DIR}' has no libgomp of its own: run ./dev setup, or set TORCH_WHEEL_DIR to the folder torch of that wheel")
@@ -66,9 +70,8 @@ list(GET _torch_openmp 0 _torch_openmp)
 add_library(torch::openmp SHARED IMPORTED GLOBAL)
 set_target_properties(torch::openmp PROPERTIES IMPORTED_LOCATION "${_torch_openmp}")
 
-# caravan_parallel(SOURCES...): sources of the calling folder, in a target that has torch::openmp among its DEPS.
-function(caravan_parallel)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CARAVAN_SANITIZE STREQUAL "thread")
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
-  endif()
-endfunction()
+# What nearly every file of ours that includes LibTorch reads of it takes longer to compile than the file itself.
+caravan_headers(_torch
+  HEADERS <ATen/Context.h> <ATen/Parallel.h> <ATen/TensorOperators.h> <ATen/core/Tensor.h> <ATen/ops/empty.h> <ATen/ops/zeros.h>
+  TEST_HEADERS <ATen/ATen.h>
+  DEPS torch::cpu)

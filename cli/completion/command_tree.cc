@@ -1,5 +1,6 @@
 #include "cli/completion/command_tree.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 

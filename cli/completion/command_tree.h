@@ -1,9 +1,12 @@
 // The commands of the program with what each takes, as values: what completions for shells are written from.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;  // whose header takes longer to compile than what is written from the tree
+}
 
 namespace caravan::cli {
 

@@ -1,5 +1,4 @@
-// Shares rows or elements out to the rank's threads. For .cc files that caravan_parallel names: in others,
-// one thread does all.
+// Shares rows or elements out to the rank's threads.
 //
 // How many ranges there are depends on the number of threads, so a range must not make a sum of its own that
 // others are added to.
