@@ -100,7 +100,6 @@ def large_object(number, owner):
 class EvilTenant(ClusterTest):
     LARGE_OBJECTS = 100
     LIARS = 3
-    LIES_PER_SECOND = 5000  # at least; 15,000 to 22,000 are reached on two busy cores
     NODES = 500
 
     @classmethod
@@ -287,12 +286,14 @@ class EvilTenant(ClusterTest):
                     '{"spec": {"suspend": true}}')
             wait_until("the liar's job is suspended",
                        lambda: self.condition(names[0], "Suspended", EVIL)["status"] == "True")
-        self.enough_was_told([json.loads(end(liar)) for liar in liars])
+        told = self.lies_told([json.loads(end(liar)) for liar in liars])
         refused, held_up = (self.metric(name) - before[name] for name in REPORT_METRICS)
         seconds = time.monotonic() - began
         say(f"in {seconds:.0f} s {refused:.0f} reports were refused, and {held_up:.0f} times one was held up")
+        read_at_most = self.LIARS * (REPORTS_AT_ONCE + seconds * REPORTS_PER_SECOND)
+        self.assertGreater(told, 3 * read_at_most)  # a hundred times as much where two cores have little else to do
         self.assertGreater(refused, 500)
-        self.assertLess(refused, self.LIARS * (REPORTS_AT_ONCE + seconds * REPORTS_PER_SECOND))
+        self.assertLess(refused, read_at_most)
         self.assertGreater(held_up, 500)
         for name in names:
             self.assertLess(self.status(name, EVIL)["attempt"], 10)
@@ -309,13 +310,11 @@ class EvilTenant(ClusterTest):
         return inside(program, f"{self.leader()['status']['podIP']}:{REPORTS}",
                       f"caravan-operator.{OPERATOR_NAMESPACE}.svc", str(folder / "ca.crt"), str(folder / "token"))
 
-    def enough_was_told(self, tales):
+    def lies_told(self, tales):
         for tale in tales:
             say(f"{tale['told']} lies, {tale['told'] / tale['seconds']:.0f} a second, on {tale['streams']} streams, "
                 f"the last of which ended with: {tale['last']}")
-        rate = sum(tale["told"] / tale["seconds"] for tale in tales)
-        say(f"together {rate:.0f} a second")
-        self.assertGreater(rate, self.LIES_PER_SECOND)
+        return sum(tale["told"] for tale in tales)
 
     def token_of(self, pod):
         account = pod["spec"]["serviceAccountName"]
