@@ -52,8 +52,8 @@ caravan_headers("")
 
 # _caravan_kind(RESULT DEPS...): of a target that links these.
 function(_caravan_kind result)
+  set(kind "")
   foreach(dep ${ARGN})
-    set(kind "")
     if(dep STREQUAL torch::cpu)
       set(kind _torch)
     elseif(TARGET ${dep})
