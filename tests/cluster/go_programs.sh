@@ -3,7 +3,7 @@
 
 ROOT="${CARAVAN_CACHE:-$HOME/.cache/caravan}/kubernetes"
 # -mod=mod: what is needed is looked up during the build, and nothing else is downloaded.
-# GOGC: the compiler takes more memory, and an eighth less time. Another eighth are notes for debuggers, which no linker keeps.
+# GOGC: the compiler takes more memory, and an eighth less time. A ninth are notes for debuggers, which no linker keeps.
 export CGO_ENABLED=0 GOGC=500 GOFLAGS="-mod=mod -modcacherw -gcflags=all=-dwarf=false -p=${JOBS:-$(nproc)}"
 
 is_new_enough() { [[ $(printf '%s\n' "$GO_VERSION" "$1" | sort -V | head -n1) == "$GO_VERSION" ]]; }
