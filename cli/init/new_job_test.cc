@@ -59,7 +59,7 @@ void expect_loads_with_every_suggestion(const NewJob& made) {
 }
 
 TEST(NewJob, OfEveryKindLoadsWithoutARemarkAndFits) {
-  for (const JobWish& wish : test::sampled(all_wishes(), 6)) {
+  for (const JobWish& wish : test::sampled(all_wishes(), 12)) {
     SCOPED_TRACE(fmt::format("{} on '{}', claim '{}', {}", wish.preset, wish.product, wish.claim,
                              wish.tokens ? "with tokens" : "without"));
     const auto made = make_new_job(wish, kMachine);

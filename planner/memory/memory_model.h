@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/engine_profile.h"
@@ -25,7 +26,8 @@ struct LayoutMemory {
 };
 
 // Of layouts that differ from this one in nothing but how their layers are split, and how many of them are
-// made again: what a block takes is the same for all of them. Request and profile outlive it.
+// made again: what a block takes, and in which order, is the same for all of them. Request and profile
+// outlive it. For one thread: what was asked for once is kept.
 class MemoryModel {
  public:
   MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
@@ -37,16 +39,22 @@ class MemoryModel {
  private:
   StageFootprint footprint(const Layout& layout, const LayerGroup& group, int segment) const;
   MemoryTerms moving_terms(const Layout& layout, const Placement& placement, int stage) const;
+  const ReplayedOps& ops_of(int stage) const;
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
-  std::vector<BlockFootprints> blocks_;    // of our own trainer, by segment
-  std::vector<ReplayedOps> arranged_ops_;  // by stage, where op lists have no fixed order
+  const ScheduleSpec spec_;
+  std::vector<BlockFootprints> blocks_;                  // of our own trainer, by segment
+  mutable std::vector<std::optional<ReplayedOps>> ops_;  // by stage, from the first time they are asked for
 };
 
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile);
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
+// What stands all the time on all stages together, however layers are split over them: no schedule needs
+// less. Known without looking at ops.
+int64_t standing_bytes(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
 // The copy of a rank's part of a checkpoint, from which it is written while training goes on: weights and
 // optimizer states of its slice. On a CPU it is a term of the rank's memory, on a GPU it lies in the host's.

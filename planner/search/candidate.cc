@@ -45,8 +45,13 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& given,
   return result;
 }
 
+bool may_fit(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const auto usable = usable_bytes(request.devices, profile);
+  return !usable || standing_bytes(request, layout, profile) <= *usable * layout.mesh.pipeline;
+}
+
 bool layout_fits(const PlanRequest& request, const Layout& given, const EngineProfile& profile) {
-  if (find_illegality(request, given, profile)) return false;
+  if (find_illegality(request, given, profile) || !may_fit(request, given, profile)) return false;
   const Layout layout = arranged(request, given, profile);
   const MemoryModel memory(request, layout, profile);
   return fits_in(request, profile, memory.of(layout)) || layers_that_fit(request, layout, profile, memory);

@@ -33,6 +33,9 @@ struct EvaluatedLayout {
 EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
                                 const EngineProfile& profile);
 
+// Whether a legal layout has room for what stands all the time, which is known at once.
+bool may_fit(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
 // Memory and legality alone.
 bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 

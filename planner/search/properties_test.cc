@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "planner/memory/memory_model.h"
+#include "planner/search/candidate.h"
+#include "planner/search/enumerate.h"
 #include "planner/search/reasons.h"
 #include "planner/search/search.h"
 #include "planner/testing/jobs.h"
@@ -116,6 +118,22 @@ TEST(Properties, TheSameJobGivesTheSameBytesAndTermsThatAddUpToEachPeak) {
               answer_job(job, {}, default_profile()).report.SerializeAsString());
     expect_terms_that_add_up(answer.report);
   }
+}
+
+// The search for what would fit looks at less of a layout than the plan that lists it.
+TEST(Properties, ALayoutFitsWhereItsEvaluationSaysSo) {
+  std::size_t that_stand_too_much = 0;
+  for (const v1alpha1::JobSpec& job : few_jobs()) {
+    const PlanRequest request = request_of(job);
+    for (const Layout& layout : enumerate_layouts(request, default_profile())) {
+      const EvaluatedLayout evaluated = evaluate_layout(request, layout, default_profile());
+      EXPECT_EQ(layout_fits(request, layout, default_profile()), evaluated.fits) << layout_label(layout);
+      if (evaluated.illegality || may_fit(request, layout, default_profile())) continue;
+      EXPECT_FALSE(evaluated.fits) << layout_label(layout);
+      ++that_stand_too_much;
+    }
+  }
+  EXPECT_GT(that_stand_too_much, 0);
 }
 
 TEST(Properties, WhatTheSearchLeavesOutWouldNotHaveWon) {
