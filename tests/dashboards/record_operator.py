@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
 """Records what a real operator shows on /metrics, for operator_replay.py.
 
-Needs the test cluster (tests/e2e/cluster/fixture.py up, with CARAVAN_CLUSTER and CARAVAN_BIN in the environment). A job trains with
-checkpoints and loses a rank on the way; another one ends; a third finds no machine.
+Needs the test cluster (tests/e2e/cluster/fixture.py up and install, with CARAVAN_CLUSTER and CARAVAN_BIN in the environment).
+A job trains with checkpoints and loses a rank on the way; another one ends; a third finds no machine.
 """
 
 import gzip

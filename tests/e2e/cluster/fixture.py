@@ -1,7 +1,7 @@
-"""The cluster that the tests of this folder share: fixture.py up | down
+"""The cluster that the tests of this folder share: fixture.py up | install | down
 
-`up` starts it, imports the images, installs the operator as a user would, and makes a namespace for jobs with the
-King James Bible on a volume.
+`up` starts it, with a namespace for jobs that has the King James Bible on a volume; `install` imports the images and installs
+the operator as a user would.
 """
 
 import subprocess
@@ -35,13 +35,12 @@ def make_namespace():
 def up():
     script("up", *(REPOSITORY / "deploy/helm/caravan/files/crds").glob("*.yaml"))
     write_corpus()
-    install()
     make_namespace()
 
 
 def main(verb):
     try:
-        {"up": up, "down": lambda: script("down")}[verb]()
+        {"up": up, "install": install, "down": lambda: script("down")}[verb]()
     except subprocess.CalledProcessError as error:
         sys.exit(f"{error}\n{error.stderr}")
 
