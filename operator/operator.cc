@@ -60,10 +60,10 @@ class Operator {
   Operator(const OperatorOptions& options, kube::ClientConfig config)
       : options_(options),
         config_(std::move(config)),
+        leadership_(config_, clock_, metrics_, client_options(), election_config(options, identity_)),
         credentials_(config_, clock_),
         transport_(kube::peer_of(config_), credentials_, clock_),
         reader_(transport_, credentials_, clock_, kube::system_random(), client_options(), metrics_),
-        leadership_(config_, clock_, metrics_, client_options(), election_config(options, identity_)),
         client_(reader_.with(gated_options())),
         jobs_(
             reader_, clock_, metrics_,
@@ -155,10 +155,10 @@ class Operator {
   SystemClock clock_;
   Metrics metrics_;
   JobLedger ledger_;
+  Leadership leadership_;  // which the transport's thread asks
   kube::ConfigCredentials credentials_;
   kube::PooledTransport transport_;
   kube::Client reader_;  // for what a standby does, too
-  Leadership leadership_;
   kube::Client client_;  // writes with the lease only
   JobWatch jobs_;
   kube::EventRecorder events_;

@@ -2,8 +2,8 @@
 //
 // Every call but watch ends within the call time-out of the options, retries included: throttling (429) and
 // 5xx are waited out as retry.h says, and after 401 the credentials are read again once. Errors name the
-// call. `may_write` is asked for each write right before its bytes leave, after any wait for a connection, so
-// that a leader that lost its lease cannot write. Safe to use from several threads.
+// call. `may_write` is asked for each write right before its bytes leave, by the transport's thread, so that
+// a leader that lost its lease cannot write. Safe to use from several threads.
 #pragma once
 
 #include <functional>

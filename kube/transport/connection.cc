@@ -191,6 +191,9 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
     for (const auto& [name, value] : request.headers) request_.set(name, value);
     request_.body() = std::move(request.body);
     request_.prepare_payload();
+    if (request.may_be_sent && !request.may_be_sent()) {
+      return done(api_failure(ErrorKind::kRefusedHere, "not the leader any more; the request was not sent"));
+    }
     http::async_write(
         stream_, request_,
         [self = shared_from_this(), done = std::move(done)](error_code error, std::size_t) mutable {

@@ -20,7 +20,7 @@ struct HttpRequest {
   Headers headers = {};
   std::string body = {};
   std::size_t longest_answer = 0;  // bytes that are taken of its body; 0: all
-  // Asked at the last moment, on an open connection: false, and nothing is sent. Absent: always.
+  // Asked at the last moment, by the thread that sends it: false, and nothing is sent. Absent: always.
   std::function<bool()> may_be_sent = {};
 };
 

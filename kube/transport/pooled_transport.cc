@@ -38,17 +38,6 @@ class ConnectionStream final : public HttpStream {
   HttpHead head_;
 };
 
-// Starts what sends the request, unless it may not be sent any more.
-template <typename T, typename Start>
-ApiResult<T> send(Clock& clock, const CallContext& context, Connection& connection,
-                  const HttpRequest& request, Start start) {
-  if (request.may_be_sent && !request.may_be_sent()) {
-    connection.close();
-    return api_failure(ErrorKind::kRefusedHere, "not the leader any more; the request was not sent");
-  }
-  return await<T>(clock, context, connection, start);
-}
-
 void read_rest(const std::shared_ptr<Connection>& connection, HttpResponse response, std::size_t longest,
                Completion<HttpResponse> done) {
   connection->read_some([connection, response = std::move(response), longest,
@@ -121,9 +110,9 @@ ApiResult<HttpResponse> PooledTransport::call(const CallContext& context, const 
     if (!dialed) return tl::unexpected(std::move(dialed.error()));
     connection = std::move(*dialed);
   }
-  auto response = send<HttpResponse>(
-      clock_, context, *connection, request,
-      [&](Completion<HttpResponse> done) { exchange(connection, request, std::move(done)); });
+  auto response = await<HttpResponse>(clock_, context, *connection, [&](Completion<HttpResponse> done) {
+    exchange(connection, request, std::move(done));
+  });
   if (response) give_back(std::move(connection), *tls);
   return response;
 }
@@ -134,7 +123,7 @@ ApiResult<std::unique_ptr<HttpStream>> PooledTransport::open(const CallContext& 
   if (!tls) return tl::unexpected(std::move(tls.error()));
   auto connection = dial(context, std::move(*tls));
   if (!connection) return tl::unexpected(std::move(connection.error()));
-  auto head = send<HttpHead>(clock_, context, **connection, request, [&](Completion<HttpHead> done) {
+  auto head = await<HttpHead>(clock_, context, **connection, [&](Completion<HttpHead> done) {
     (*connection)->send(request, std::move(done));
   });
   if (!head) return tl::unexpected(std::move(head.error()));

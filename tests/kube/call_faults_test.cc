@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include "tests/kube/objects.h"
 #include "tests/kube/scripted_client.h"
@@ -203,6 +204,19 @@ TEST_F(CallFaults, WhoIsNotTheLeaderReadsButDoesNotWrite) {
   EXPECT_TRUE(client_->get({}, pods_, "a"));
   EXPECT_EQ(client_->create({}, pods_, pod("a", "", "")).error().kind, ErrorKind::kRefusedHere);
   EXPECT_EQ(requests("POST"), 0);
+}
+
+// A process may be stopped anywhere, and on a busy machine one thread hands over to another late.
+TEST_F(CallFaults, WhetherSomebodyLeadsIsAskedByTheThreadThatSends) {
+  serve(reply_with(201, "{}"));
+  std::thread::id asked_on;
+  connect({}, {.may_write = [&] {
+            asked_on = std::this_thread::get_id();
+            return true;
+          }});
+  EXPECT_TRUE(client_->create({}, pods_, pod("a", "", "")));
+  EXPECT_NE(asked_on, std::thread::id());
+  EXPECT_NE(asked_on, std::this_thread::get_id());
 }
 
 }  // namespace
