@@ -105,10 +105,9 @@ int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
 }
 
 MemoryModel::MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile)
-    : request_(request),
-      profile_(profile),
-      spec_(layout.schedule_of(static_cast<int>(micro_batches(request.training, layout)))),
-      ops_(spec_.stages) {
+    : request_(request), profile_(profile) {
+  const ScheduleSpec spec = layout.schedule_of(static_cast<int>(micro_batches(request.training, layout)));
+  if (!has_fixed_order(spec.kind)) arranged_ops_ = replayed_ops_of_all(spec);
   if (profile.activations) return;
   const LayerGroup group = place_layers(layout).group(0, 0);
   for (int segment = 0; segment < layout.segment_count(); ++segment)
@@ -129,17 +128,11 @@ MemoryTerms MemoryModel::moving_terms(const Layout& layout, const Placement& pla
     for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
       units.push_back(footprint(layout, placement.group(stage, chunk), segment));
   }
-  return replay_stage(request_, layout, placement, stage, units, ops_of(stage));
-}
-
-const ReplayedOps& MemoryModel::ops_of(int stage) const {
-  std::optional<ReplayedOps>& ops = ops_[stage];
-  if (!ops && has_fixed_order(spec_.kind)) {
-    ops = replayed_ops(spec_, stage);
-  } else if (!ops) {
-    std::ranges::move(replayed_ops_of_all(spec_), ops_.begin());
-  }
-  return *ops;
+  if (!arranged_ops_.empty())
+    return replay_stage(request_, layout, placement, stage, units, arranged_ops_[stage]);
+  const auto count = static_cast<int>(micro_batches(request_.training, layout));
+  return replay_stage(request_, layout, placement, stage, units,
+                      replayed_ops(layout.schedule_of(count), stage));
 }
 
 MemoryTerms MemoryModel::of_stage(const Layout& layout, const Placement& placement, int stage) const {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "planner/engine_profile.h"
@@ -26,8 +25,7 @@ struct LayoutMemory {
 };
 
 // Of layouts that differ from this one in nothing but how their layers are split, and how many of them are
-// made again: what a block takes, and in which order, is the same for all of them. Request and profile
-// outlive it. For one thread: what was asked for once is kept.
+// made again: what a block takes is the same for all of them. Request and profile outlive it.
 class MemoryModel {
  public:
   MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
@@ -39,21 +37,19 @@ class MemoryModel {
  private:
   StageFootprint footprint(const Layout& layout, const LayerGroup& group, int segment) const;
   MemoryTerms moving_terms(const Layout& layout, const Placement& placement, int stage) const;
-  const ReplayedOps& ops_of(int stage) const;
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
-  const ScheduleSpec spec_;
-  std::vector<BlockFootprints> blocks_;                  // of our own trainer, by segment
-  mutable std::vector<std::optional<ReplayedOps>> ops_;  // by stage, from the first time they are asked for
+  std::vector<BlockFootprints> blocks_;    // of our own trainer, by segment
+  std::vector<ReplayedOps> arranged_ops_;  // by stage, where op lists have no fixed order
 };
 
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile);
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
-// What stands all the time on all stages together, however layers are split over them: no schedule needs
-// less. Known without looking at ops.
+// What stands all the time on all stages of a layout together, however its layers are split over them: less
+// than their peaks together, and known without looking at ops.
 int64_t standing_bytes(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
 // The copy of a rank's part of a checkpoint, from which it is written while training goes on: weights and
