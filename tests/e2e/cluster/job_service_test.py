@@ -230,6 +230,7 @@ class JobService(ClusterTest):
                    lambda: not before & {self.certificate_of(replica) for replica in self.replicas()})
         self.assertEqual(lives, self.lives())
         self.names()
+        kubectl("rollout", "status", "deployment/caravan-operator", "--namespace", OPERATOR_NAMESPACE, "--timeout=120s")
 
     def test_of_pods_it_reaches_the_operator_where_that_tells_of_training(self):
         operators = [pod["status"]["podIP"] for pod in self.operators()]
