@@ -171,7 +171,7 @@ class Cluster {
 
   // Until both jobs have ended. False: they block each other for a day.
   bool run() {
-    for (; now_ < kStart + 24h; now_ += 1s) {
+    for (; now_ < kStart + 24h; now_ += 5s) {
       end_pods();
       schedule();
       // The operator looks at jobs in any order.
@@ -193,7 +193,7 @@ class Cluster {
   void end_pods() {
     for (Snapshot& job : jobs_) {
       std::erase_if(job.pods, [&](const PodView& pod) {
-        const bool is_gone = pod.gone_by && random_() % 20 == 0;
+        const bool is_gone = pod.gone_by && random_() % 4 == 0;
         if (is_gone && pod.bound()) ++free_;
         return is_gone;
       });
@@ -203,7 +203,7 @@ class Cluster {
       v1alpha1::JobResult result;
       result.set_result("Complete");
       result.set_reason("StepsReached");
-      if (random_() % 300 == 0)
+      if (random_() % 60 == 0)
         job.progress = JobProgress{.attempt = job.job.status.attempt(), .result = result};
     }
   }

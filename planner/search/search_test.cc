@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "caravan/v1alpha1/options.pb.h"
+#include "common/testing/turn.h"
 #include "planner/job_shape.h"
 #include "planner/memory/risk.h"
 #include "planner/search/device_count.h"
@@ -35,6 +36,18 @@ std::string pick(const PlanRequest& request) {
 int count_candidates(const SearchResult& result, auto matches) {
   return static_cast<int>(std::ranges::count_if(result.candidates, matches,
                                                 [](const auto& candidate) { return candidate.layout; }));
+}
+
+// Of a job whose layouts several tests look at.
+PlanRequest usual_request() {
+  return request_of(gpu_job("llama3-8b", 64));
+}
+
+// With all candidates. Searched for once: they are many.
+const SearchResult& whole_usual_search() {
+  static const SearchResult result =
+      search_layouts(usual_request(), default_profile(), {.all_candidates = true});
+  return result;
 }
 
 PlanRequest with_memory(PlanRequest request, int64_t bytes) {
@@ -183,7 +196,8 @@ TEST(Preference, WhatIsNotSureToFitComesLast) {
 }
 
 TEST(SearchLayouts, TakesASlowerLayoutThatIsSureToFit) {
-  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  CARAVAN_BY_TURNS();
+  const PlanRequest request = usual_request();
   const SearchResult roomy = search_layouts(with_memory(request, int64_t{1} << 40), default_profile(), {});
   ASSERT_NE(roomy.chosen(), nullptr);
   const auto filled = [&](double part) {
@@ -295,10 +309,9 @@ TEST(SearchLayouts, TensorParallelismStaysAmongTheDevicesThatASwitchJoins) {
 }
 
 TEST(SearchLayouts, AllListsReplicasThatShardNothing) {
-  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
   const auto whole = [](const Layout& layout) { return layout.zero_stage == 0; };
-  EXPECT_EQ(count_candidates(search_layouts(request, default_profile(), {}), whole), 0);
-  const SearchResult all = search_layouts(request, default_profile(), {.all_candidates = true});
+  EXPECT_EQ(count_candidates(search_layouts(usual_request(), default_profile(), {}), whole), 0);
+  const SearchResult& all = whole_usual_search();
   EXPECT_GT(count_candidates(all, whole), 10);
   EXPECT_EQ(all.chosen()->layout.zero_stage, 1);
 }
@@ -374,16 +387,14 @@ TEST(SearchLayouts, ShortSequencesShareAMicroBatchInAPipelineToo) {
 
 TEST(SearchLayouts, EndsWhenItIsGivenUp) {
   int asked = 0;
-  const PlanRequest wanted = request_of(gpu_job("llama3-8b", 64));
-  const auto given_up = search_layouts(wanted, default_profile(),
+  const auto given_up = search_layouts(usual_request(), default_profile(),
                                        {.all_candidates = true, .gives_up = [&] { return ++asked > 3; }});
   EXPECT_LE(given_up.candidates.size(), 3U);
-  EXPECT_GT(search_layouts(wanted, default_profile(), {.all_candidates = true}).candidates.size(), 3U);
+  EXPECT_GT(whole_usual_search().candidates.size(), 3U);
 }
 
 TEST(SearchLayouts, AllListsTheWholeGrid) {
-  const SearchResult result =
-      search_layouts(request_of(gpu_job("llama3-8b", 64)), default_profile(), {.all_candidates = true});
+  const SearchResult& result = whole_usual_search();
   for (int size = 1; size <= 8; ++size) {
     const bool divides = 2048 % size == 0;
     for (const bool checkpointing : {false, true}) {
@@ -400,6 +411,7 @@ TEST(SearchLayouts, AllListsTheWholeGrid) {
 }
 
 TEST(SearchLayouts, ProposesMoreShardingWhereTheEngineHasIt) {
+  CARAVAN_BY_TURNS();
   const PlanRequest request = request_of(gpu_job("llama3-8b", 16));
   const auto sharded = [](const Layout& layout) { return layout.zero_stage == 3; };
   EngineProfile able = default_profile();
@@ -436,6 +448,7 @@ TEST(SearchLayouts, KeepsTheScheduleThatTheUserAsksFor) {
 
 // What was left out since it cannot win would not have won.
 TEST(SearchLayouts, PicksTheBestOfAllLayoutsWithAllSchedules) {
+  CARAVAN_BY_TURNS();
   v1alpha1::JobSpec tied = gpu_job("llama3.2-3b", 16, "A100-40GB");
   v1alpha1::JobSpec crowded = gpu_job("llama2-7b", 4, "A100-40GB");
   crowded.mutable_parallelism()->set_tensor(1);
@@ -500,7 +513,7 @@ TEST(SearchLayouts, WhatIsComparedWithTheLeastSplittingIsSplitNoFurther) {
 
 // So that segments take the same time.
 TEST(SearchLayouts, LaterSegmentsAreTheShorterTheLongerTheirAttentionTakesOnGpus) {
-  PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  PlanRequest request = usual_request();
   request.training.sequence_length = 32768;
   const auto last_segment = [&](double efficiency) {
     EngineProfile profile = default_profile();
@@ -519,6 +532,7 @@ TEST(SearchLayouts, LaterSegmentsAreTheShorterTheLongerTheirAttentionTakesOnGpus
 
 // Against a search that tries every number.
 TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
+  CARAVAN_BY_TURNS();
   struct Case {
     std::string preset;
     int sequences, sequence_length;
@@ -555,6 +569,7 @@ TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
 
 // Whoever may make a job may make this one, and its plan is awaited by all others.
 TEST(Shortage, OfAModelOfTooManyLayersNotAllNumbersOfDevicesAreTried) {
+  CARAVAN_BY_TURNS();
   PlanRequest request = request_of(gpu_job("llama3-8b", 8));
   request.shape.layers = 2048;
   request.shape.hidden = 64;
@@ -619,6 +634,7 @@ TEST(SearchLayouts, WhatTheSchemaTakesOfStagesCanBePlanned) {
 }
 
 TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
+  CARAVAN_BY_TURNS();
   PlanRequest request = request_of(gpu_job("llama3.1-405b", 1 << 17));
   request.training.sequence_length = 1 << 24;
   const SearchResult result = search_layouts(request, default_profile(), {});
@@ -704,6 +720,7 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
 }
 
 TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwice) {
+  CARAVAN_BY_TURNS();
   const PlanRequest request = request_of(gpu_job("llama2-13b", 64, "A100-80GB"));
   const SearchResult result = search_layouts(request, default_profile(), {.all_candidates = true});
   int without_sequence_parallelism = 0;
