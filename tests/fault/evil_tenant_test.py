@@ -25,7 +25,7 @@ from cluster import (FOLDER, JOBS, NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, SCRI
 from volume import corpus_claim, corpus_volume  # noqa: E402
 
 EVIL = "evil"
-STEPS = 200
+STEPS = 50
 PATIENCE_SECONDS = 480  # a machine of two cores may train the neighbour's job beside all of this
 OPERATORS = 2
 MEMORY_LIMIT = 512 << 20  # of deploy/install.yaml
