@@ -9,7 +9,7 @@ TOLD_WITHIN_SECONDS = 30  # what users are promised
 STEPS = 3
 
 
-@taking_turns(2)
+@taking_turns(3)
 class BadJobs(ClusterTest):
     def is_told(self, name, kind, *words, namespace=NAMESPACE, seconds=TOLD_WITHIN_SECONDS):
         def told():

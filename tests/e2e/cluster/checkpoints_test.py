@@ -38,7 +38,7 @@ def train_undisturbed(name, steps):
     return lines_of_local_run(checkpointed_job(name, steps, every=steps), "checkpoints")[-1]
 
 
-@taking_turns(2)
+@taking_turns(3)
 class Checkpoints(ClusterTest):
     @classmethod
     def setUpClass(cls):

@@ -70,7 +70,7 @@ class Watch:
         self.reader.join()
 
 
-@taking_turns(2)
+@taking_turns(3)
 class JobService(ClusterTest):
     @classmethod
     def setUpClass(cls):
