@@ -18,7 +18,6 @@
 #include "common/testing/temporary_folder.h"
 #include "operator/service/cluster_report_server.h"
 #include "operator/service/token_check.h"
-#include "operator/testing/jobs.h"
 #include "serving/pace.h"
 #include "tests/kube/relay.h"
 #include "worker/agent/report_client.h"
@@ -29,6 +28,8 @@ namespace {
 using namespace std::chrono_literals;
 
 using test::kPatience;
+
+const TimePoint kCreated = to_time("2030-01-01T00:00:00Z").value();
 
 v1alpha1::JobReport started(int attempt) {
   v1alpha1::JobReport report;
@@ -439,7 +440,7 @@ TEST(ProgressBoard, StepsThatCanBeTrueAreTheHistoryOfTheirJobUntilItIsForgotten)
   ::caravan::testing::ManualClock clock;
   StepHistory history;
   ProgressBoard board(
-      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kStart}; },
+      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
       [](const kube::ObjectKey&, std::chrono::milliseconds) {});
   std::string why;
   int heard = 0;
@@ -465,7 +466,7 @@ TEST(ProgressBoard, AJobHasALookTwiceASecondAtMost) {
   std::vector<std::chrono::milliseconds> looks;
   StepHistory history;
   ProgressBoard board(
-      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kStart}; },
+      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
       [&](const kube::ObjectKey&, std::chrono::milliseconds after) { looks.push_back(after); });
   std::string why;
   const auto tell = [&](int attempt) {
