@@ -16,6 +16,7 @@
 #include "common/testing/await.h"
 #include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
+#include "operator/api/job_object.h"
 #include "operator/service/cluster_report_server.h"
 #include "operator/service/token_check.h"
 #include "serving/pace.h"

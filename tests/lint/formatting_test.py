@@ -1,6 +1,7 @@
 import contextlib
 import io
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -38,6 +39,13 @@ class Formatting(unittest.TestCase):
         self.assertEqual(self.check(), (False, 2))
         self.write("ugly.h", CLEAN)
         self.assertEqual(self.check(), (True, 2))
+
+    def test_without_git_all_but_what_is_built_is_looked_at(self):
+        self.write("ugly.h", UGLY)
+        (self.repository / "build").mkdir()
+        (self.repository / "build/generated.h").write_text(UGLY)
+        shutil.rmtree(self.repository / ".git")
+        self.assertEqual(self.check(), (False, 1))
 
     def test_a_clean_file_is_asked_about_again_when_it_or_the_style_has_changed(self):
         self.write("a.cc", CLEAN)
