@@ -57,11 +57,15 @@ WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer&
       kube::InformerOptions{.path = {.resource = kJobs, .name_space = options_.name_space},
                             .keep = kept_of_job},
       [this](const kube::Change& change) { on_job(change); });
-  pods_ = children(kube::kPods, kept_of_pod, kube::Part::kWhole);
-  services_ = children(kServices, kept_of_child, kube::Part::kMetadata);
-  config_maps_ = children(kConfigMaps, kept_of_plan, kube::Part::kWhole);
-  accounts_ = children(kServiceAccounts, kept_of_child, kube::Part::kMetadata);
-  network_policies_ = children(kNetworkPolicies, kept_of_network_policy, kube::Part::kMetadata);
+  const auto look = [this](const kube::Change& change) { on_child(change); };
+  pods_ = children(kube::kPods, kept_of_pod, kube::Part::kWhole, [this](const kube::Change& change) {
+    taken_.change(change);
+    on_child(change);
+  });
+  services_ = children(kServices, kept_of_child, kube::Part::kMetadata, look);
+  config_maps_ = children(kConfigMaps, kept_of_plan, kube::Part::kWhole, look);
+  accounts_ = children(kServiceAccounts, kept_of_child, kube::Part::kMetadata, look);
+  network_policies_ = children(kNetworkPolicies, kept_of_network_policy, kube::Part::kMetadata, look);
   all_ = {jobs_.get(),        pods_.get(),     services_.get(),
           config_maps_.get(), accounts_.get(), network_policies_.get()};
   if (!options_.read_nodes) return;
@@ -76,15 +80,15 @@ WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer&
 }
 
 std::unique_ptr<kube::Informer> WatchedCaches::children(const kube::Resource& resource, Keep keep,
-                                                        kube::Part part) {
+                                                        kube::Part part,
+                                                        std::function<void(const kube::Change&)> on_change) {
   kube::InformerOptions options{
       .path = {.resource = resource, .name_space = options_.name_space},
       .label_selector = fmt::format("{}={},{}", labels::kManagedBy, kManager, labels::kJobUid),
       .part = part,
       .keep = keep};
   return std::make_unique<kube::Informer>(client_, clock_, kube::system_random(), observer_,
-                                          std::move(options),
-                                          [this](const kube::Change& change) { on_child(change); });
+                                          std::move(options), std::move(on_change));
 }
 
 void WatchedCaches::on_job(const kube::Change& change) {
@@ -177,7 +181,8 @@ Caches WatchedCaches::stores() const {
           .config_maps = config_maps_->store(),
           .accounts = accounts_->store(),
           .network_policies = network_policies_->store(),
-          .nodes = nodes_ ? nodes_->store() : no_nodes_};
+          .nodes = nodes_ ? nodes_->store() : no_nodes_,
+          .taken = taken_};
 }
 
 std::vector<kube::ObjectKey> WatchedCaches::job_keys() const {

@@ -61,7 +61,8 @@ class WatchedCaches {
 
  private:
   using Keep = std::optional<kube::Json> (*)(const kube::Json&);
-  std::unique_ptr<kube::Informer> children(const kube::Resource& resource, Keep keep, kube::Part part);
+  std::unique_ptr<kube::Informer> children(const kube::Resource& resource, Keep keep, kube::Part part,
+                                           std::function<void(const kube::Change&)> on_change);
   void on_job(const kube::Change& change);
 
   kube::Client& client_;
@@ -71,6 +72,7 @@ class WatchedCaches {
   Enqueue enqueue_;
   Forget forget_;
   kube::Store no_nodes_;
+  TakenRoom taken_;
   mutable std::mutex mutex_;
   std::set<kube::ObjectKey> unplanned_;
   WaitingJobs waiting_;

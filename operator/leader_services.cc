@@ -11,7 +11,7 @@ LeaderServices::LeaderServices(kube::Client& client, Clock& clock, Metrics& metr
     : config_(std::move(config)),
       history_(jobs.history()),
       tokens_(client, clock, jobs.stores().pods),
-      pools_(jobs.stores().nodes, jobs.stores().pods, clock, [&jobs] { return jobs.caches().synced(); }),
+      pools_(jobs.stores().nodes, jobs.stores().taken, clock, [&jobs] { return jobs.caches().synced(); }),
       certificate_(client, clock,
                    {.name_space = config_.name_space,
                     .names = config_.service_names,

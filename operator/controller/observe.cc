@@ -76,25 +76,13 @@ std::map<std::string, std::string> domains_of_machines(const kube::Store& nodes,
 
 }  // namespace
 
-std::map<std::string, Demand> taken_of(const kube::Store& pods, const std::string& but_of) {
-  std::map<std::string, Demand> taken;
-  for (const kube::ObjectPtr& object : pods.all()) {
-    if (!but_of.empty() && object->controller_uid() == but_of) continue;
-    const kube::Json json = object->parse();
-    const PodView pod = read_pod(json);
-    if (pod.ended() || !pod.bound()) continue;
-    add_demand(read_demand(json), taken[pod.machine]);
-  }
-  return taken;
-}
-
 std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key) {
   const kube::ObjectPtr object = caches.jobs.get(key);
   if (!object) return std::nullopt;
   Snapshot snapshot{.job = reader.read(object->parse())};
   const Job& job = snapshot.job;
-  for (const kube::ObjectPtr& pod : caches.pods.owned_by(key.name_space, job.uid))
-    snapshot.pods.push_back(read_pod(pod->parse()));
+  const std::vector<kube::ObjectPtr> pods = caches.pods.owned_by(key.name_space, job.uid);
+  for (const kube::ObjectPtr& pod : pods) snapshot.pods.push_back(read_pod(pod->parse()));
   std::sort(snapshot.pods.begin(), snapshot.pods.end(), [](const PodView& a, const PodView& b) {
     return std::tie(a.node, a.attempt, a.name) < std::tie(b.node, b.attempt, b.name);
   });
@@ -113,8 +101,8 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   const bool is_queued = gang_provider(job) == v1alpha1::Gang::Kueue || !job.status.gang().workload().empty();
   if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
   snapshot.domain_of_machine = domains_of_machines(caches.nodes, snapshot);
-  const bool chooses = needs_domains(snapshot);  // looks at the pods of all jobs
-  if (chooses) snapshot.taken = taken_of(caches.pods, job.uid);
+  const bool chooses = needs_domains(snapshot);
+  if (chooses) snapshot.taken = caches.taken.by_machine(pods);
   // Only planning and domains read nodes: there may be thousands.
   const bool is_planned = remembers_plan(job.status) && !is_planned_anew(job);
   if ((is_planned || is_finished(job.status)) && !chooses) return snapshot;

@@ -9,6 +9,7 @@
 #include "kube/watch/store.h"
 #include "operator/controller/job_reader.h"
 #include "operator/controller/snapshot.h"
+#include "operator/view/taken_room.h"
 
 namespace caravan::controller {
 
@@ -30,11 +31,9 @@ struct Caches {
   const kube::Store& accounts;
   const kube::Store& network_policies;
   const kube::Store& nodes;
+  const TakenRoom& taken;              // by those pods
   const QueueCaches* queue = nullptr;  // null: no queue is asked
 };
-
-// What bound pods that have not ended ask of their machines, by machine; but_of: a job's UID.
-std::map<std::string, Demand> taken_of(const kube::Store& pods, const std::string& but_of = "");
 
 // Nothing when there is no such job. Without progress and trouble, which do not come from the API server.
 std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key);

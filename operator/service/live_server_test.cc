@@ -74,9 +74,9 @@ class LiveServerTest : public ::testing::Test {
 
   ::caravan::testing::ManualClock clock_;
   kube::Store nodes_;
-  kube::Store pods_;
+  TakenRoom taken_;
   bool is_filled_ = true;
-  PoolBoard pools_{nodes_, pods_, clock_, [this] { return is_filled_; }};
+  PoolBoard pools_{nodes_, taken_, clock_, [this] { return is_filled_; }};
   StepHistory history_;
   KeyPair authority_ = make_authority("test", std::chrono::hours(1)).value();
   std::unique_ptr<LiveServer> server_;

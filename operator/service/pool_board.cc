@@ -1,6 +1,5 @@
 #include "operator/service/pool_board.h"
 
-#include "operator/controller/observe.h"
 #include "operator/view/node_pools.h"
 
 namespace caravan::controller {
@@ -23,7 +22,7 @@ std::optional<PoolBoard::Pools> PoolBoard::pools() {
 PoolBoard::Pools PoolBoard::look() const {
   std::vector<NodeView> nodes;
   for (const kube::ObjectPtr& node : nodes_.all()) nodes.push_back(read_node(node->parse()));
-  return node_pools(nodes, taken_of(pods_));
+  return node_pools(nodes, taken_.by_machine());
 }
 
 }  // namespace caravan::controller

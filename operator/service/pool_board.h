@@ -1,5 +1,5 @@
 // What of the nodes is free, for whoever asks. Looked at anew twice a minute at most, and by one caller at a
-// time, since that reads every node and pod; meanwhile the others get what was there before. Safe for any
+// time, since that reads every node; meanwhile the others get what was there before. Safe for any
 // thread.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "caravan/v1alpha1/capacity.pb.h"
 #include "common/clock.h"
 #include "kube/watch/store.h"
+#include "operator/view/taken_room.h"
 
 namespace caravan::controller {
 
@@ -20,18 +21,18 @@ class PoolBoard {
 
   static constexpr std::chrono::seconds kStands{30};
 
-  // is_filled: whether both stores have all that there is. All outlive it.
-  PoolBoard(const kube::Store& nodes, const kube::Store& pods, Clock& clock, std::function<bool()> is_filled)
-      : nodes_(nodes), pods_(pods), clock_(clock), is_filled_(std::move(is_filled)) {}
+  // is_filled: whether all nodes and pods are known. All outlive it.
+  PoolBoard(const kube::Store& nodes, const TakenRoom& taken, Clock& clock, std::function<bool()> is_filled)
+      : nodes_(nodes), taken_(taken), clock_(clock), is_filled_(std::move(is_filled)) {}
 
-  // Nothing before the stores are filled, or while they are looked at for the first time.
+  // Nothing before they are known, or while they are looked at for the first time.
   std::optional<Pools> pools();
 
  private:
   Pools look() const;
 
   const kube::Store& nodes_;
-  const kube::Store& pods_;
+  const TakenRoom& taken_;
   Clock& clock_;
   const std::function<bool()> is_filled_;
   std::mutex mutex_;

@@ -36,11 +36,11 @@ class ModelApi final : public kube::Transport {
     objects_[plural][name] = std::move(object);
   }
 
-  // What a cache that is up to date holds.
-  void fill(kube::Store& store, const std::string& plural) {
+  // What a cache that is up to date holds; what changes in it by that.
+  std::vector<kube::Change> fill(kube::Store& store, const std::string& plural) {
     kube::JsonArray items;
     for (const auto& [name, object] : objects_[plural]) items.push_back(object);
-    store.replace(std::move(items), std::to_string(version_));
+    return store.replace(std::move(items), std::to_string(version_));
   }
 
  private:

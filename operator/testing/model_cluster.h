@@ -27,14 +27,16 @@ class ModelCluster final : public CrashCluster {
   }
   Caches new_caches() override {
     settle();
-    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_, &queue_};
+    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_, taken_, &queue_};
   }
   void settle() override {
     settle_all_but_pods();
     settle_pods();
     api_.fill(workloads_, kWorkloads.plural);
   }
-  void settle_pods() { api_.fill(pods_, kube::kPods.plural); }
+  void settle_pods() {
+    for (const kube::Change& change : api_.fill(pods_, kube::kPods.plural)) taken_.change(change);
+  }
   // The cache of pods stays behind.
   void settle_all_but_pods() {
     api_.fill(jobs_, kJobs.plural);
@@ -89,6 +91,7 @@ class ModelCluster final : public CrashCluster {
   kube::Observer observer_;
   ModelApi api_;
   kube::Store jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_;
+  TakenRoom taken_;
   kube::Store workloads_, flavors_, priorities_, pod_priorities_;
   QueueCaches queue_{workloads_, flavors_, priorities_, pod_priorities_,
                      [] { return QueueView::Api::kServed; }};

@@ -53,9 +53,7 @@ TEST(NodePools, APodThatAsksForMoreThanThereIsTakesWhatThereIs) {
       {"resources": {"requests": {"nvidia.com/gpu": "9000000000000000000"}}}]}})",
                                           "pod")
                              .value();
-  Demand of_two = read_demand(pod);
-  add_demand(of_two, of_two);
-  EXPECT_THAT(lines_of(node_pools({node("a", "H100", 8)}, {{"a", of_two}})),
+  EXPECT_THAT(lines_of(node_pools({node("a", "H100", 8)}, {{"a", read_demand(pod)}})),
               ElementsAre("H100 x8: 0/8 devices, 0/1 nodes"));
 }
 

@@ -24,9 +24,8 @@ struct NodeView {
 NodeView read_node(const kube::Json& object);
 // 0: none.
 std::int64_t amount_of(const Demand& demand, const std::string& resource);
-// Sums end at the largest number: whoever makes pods may ask for whatever he likes.
-void add_demand(const Demand& demand, Demand& to);
-// What a pod asks of its machine.
+// What a pod asks of its machine. Sums end at the largest number: whoever makes pods may ask for whatever he
+// likes.
 Demand read_demand(const kube::Json& pod);
 
 }  // namespace caravan::controller

@@ -47,8 +47,8 @@ class OperatedService : public ServiceProgram {
   bool reads_nodes_ = true;
   SystemClock clock_;
   kube::Store nodes_;
-  kube::Store pods_;
-  controller::PoolBoard pools_{nodes_, pods_, clock_, [] { return true; }};
+  controller::TakenRoom taken_;
+  controller::PoolBoard pools_{nodes_, taken_, clock_, [] { return true; }};
   std::unique_ptr<controller::StepHistory> history_;
   std::unique_ptr<controller::LiveServer> live_;
 };
