@@ -6,7 +6,7 @@ import unittest
 from cluster import (NAMESPACE, NETWORKING, OPERATOR_NAMESPACE, ClusterTest, apply, kill, kubectl, processes_of,
                      run_locally, script, small_job, taking_turns, wait_until)
 
-STEPS = 100
+STEPS = 200  # several seconds, in which somebody dies
 LEASE = f"apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/caravan-operator"
 
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -92,7 +94,30 @@ class GlooCommunicator final : public Communicator {
   std::string name_;
 };
 
+// Threads that are started meanwhile displace no thread that runs when they wake up: they take their turn
+// when it waits, or its time is over.
+class PatientThreads {
+ public:
+  PatientThreads() {
+    is_set_ = pthread_getschedparam(pthread_self(), &policy_, &parameters_) == 0 && policy_ == SCHED_OTHER &&
+              pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters_) == 0;
+  }
+  ~PatientThreads() {
+    if (is_set_) pthread_setschedparam(pthread_self(), policy_, &parameters_);
+  }
+  PatientThreads(const PatientThreads&) = delete;
+  PatientThreads& operator=(const PatientThreads&) = delete;
+
+ private:
+  int policy_ = SCHED_OTHER;
+  sched_param parameters_{};
+  bool is_set_ = false;
+};
+
+// The device's thread spins while another one holds the connection that it has news of. Where ranks have no
+// processors to spare it has displaced just that one, most often, and would spin for the rest of its time.
 auto open_device(const std::string& interface) {
+  const PatientThreads of_the_device;
   return guarded(fmt::format("binding to the network interface '{}'", interface), [&] {
     if (interface.empty()) return ProcessGroupGloo::createDefaultDevice();
     if (if_nametoindex(interface.c_str()) != 0) return ProcessGroupGloo::createDeviceForInterface(interface);

@@ -1,6 +1,11 @@
 #include "worker/trainer/comm/gloo/gloo_rendezvous.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
 
 #include "common/listen.h"
 #include "worker/trainer/comm/c10d_errors.h"
@@ -8,12 +13,33 @@
 namespace caravan::trainer {
 namespace {
 
-TEST(Gloo, AnUnknownInterfaceIsNamed) {
+// Of a rank that meets nobody else yet.
+RendezvousOptions options_on(const std::string& interface) {
   ListeningSocket listener = listen_on("127.0.0.1", "0").value();
   RendezvousOptions options;
   options.port = listener.port;
   options.listen_fd = listener.fd.release();
-  options.network_interface = "no-such-interface.invalid";
+  options.network_interface = interface;
+  return options;
+}
+
+// Threads of this process that displace no other when they wake up.
+std::ptrdiff_t patient_threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::ranges::count_if(tasks, [](const auto& task) {
+    return sched_getscheduler(std::stoi(task.path().filename().string())) == SCHED_BATCH;
+  });
+}
+
+TEST(Gloo, ItsThreadDisplacesNobodyWhoSendsAndNoOtherThreadIsLikeIt) {
+  const auto before = patient_threads();
+  const GlooRendezvous rendezvous(options_on("lo"));
+  EXPECT_EQ(patient_threads(), before + 1);
+  EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+}
+
+TEST(Gloo, AnUnknownInterfaceIsNamed) {
+  const RendezvousOptions options = options_on("no-such-interface.invalid");
   try {
     GlooRendezvous rendezvous(options);
     FAIL() << "the interface does not exist";
