@@ -9,7 +9,7 @@
 #include "kube/watch/store.h"
 #include "operator/controller/job_reader.h"
 #include "operator/controller/snapshot.h"
-#include "operator/view/taken_room.h"
+#include "operator/controller/taken_room.h"
 
 namespace caravan::controller {
 

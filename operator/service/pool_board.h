@@ -11,7 +11,7 @@
 #include "caravan/v1alpha1/capacity.pb.h"
 #include "common/clock.h"
 #include "kube/watch/store.h"
-#include "operator/view/taken_room.h"
+#include "operator/controller/taken_room.h"
 
 namespace caravan::controller {
 

@@ -1,4 +1,4 @@
-#include "operator/view/taken_room.h"
+#include "operator/controller/taken_room.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

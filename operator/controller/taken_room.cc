@@ -1,4 +1,4 @@
-#include "operator/view/taken_room.h"
+#include "operator/controller/taken_room.h"
 
 #include <algorithm>
 #include <cstdint>
