@@ -189,9 +189,11 @@ bool TrainerWorld::wait_for_start(int rank) const {
   return wait_for(rank, [](const auto& report) { return report.has_started(); });
 }
 
-bool TrainerWorld::wait_for_interlude(int rank, int delayed_step) const {
-  return wait_for(rank,
-                  [&](const auto& report) { return report.interlude().delayed_step() >= delayed_step; });
+bool TrainerWorld::wait_for_interlude(int rank, int delayed_step, bool goes_on) const {
+  return wait_for(rank, [&](const auto& report) {
+    const auto& interlude = report.interlude();
+    return interlude.delayed_step() >= delayed_step && interlude.goes_on() == goes_on;
+  });
 }
 
 bool TrainerWorld::wait_for_step(int rank, int step) const {

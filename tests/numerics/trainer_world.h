@@ -59,8 +59,9 @@ class TrainerWorld {
   const Process& process(int rank) const { return ranks_[static_cast<std::size_t>(rank)].process; }
   // Until the rank has reported that it begins; false when it ended before.
   bool wait_for_start(int rank) const;
-  // Until the rank has reported that this step comes later; false when it ended before.
-  bool wait_for_interlude(int rank, int delayed_step) const;
+  // Until the rank has reported that this step comes later, or that it still does; false when it ended
+  // before.
+  bool wait_for_interlude(int rank, int delayed_step, bool goes_on = false) const;
   // Until the rank has reported this step; false when it ended before.
   bool wait_for_step(int rank, int step) const;
   // Its next answer to RankCommand.tell_activity; it must live.

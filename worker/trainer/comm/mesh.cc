@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "worker/trainer/comm/axis_by_axis.h"
 #include "worker/trainer/comm/solo_communicator.h"
 
 namespace caravan::trainer {
@@ -45,13 +46,15 @@ Mesh form_mesh(const MeshShape& shape, const TableStages& tables, int rank, cons
   };
   Mesh mesh{.shape = shape,
             .position = position_of(rank, shape),
-            .world = form({"world", "world", rank, static_cast<int>(shape.ranks())}),
+            .world = {},
             .tensor = {},
             .data = {},
             .pipeline = {},
             .embedding = {}};
   for (const Axis axis : planner::kAxes) along(mesh, axis) = form(group_along(axis, shape, mesh.position));
   mesh.embedding = form(embedding_group(tables, mesh.position));
+  mesh.world = std::make_unique<AxisByAxis>(shape, mesh.position,
+                                            AxisGroups{*mesh.tensor, *mesh.data, *mesh.pipeline});
   return mesh;
 }
 

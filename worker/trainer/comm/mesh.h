@@ -1,4 +1,5 @@
-// The groups that a rank talks to: one along each axis of its job's mesh (planner/mesh.h), one of all ranks.
+// The groups that a rank talks to: one along each axis of its job's mesh (planner/mesh.h), and all ranks by
+// way of those.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@ namespace caravan::trainer {
 struct Mesh {
   planner::MeshShape shape;
   planner::MeshPosition position;
-  std::unique_ptr<Communicator> world;
+  std::unique_ptr<Communicator> world;  // axis_by_axis.h
   std::unique_ptr<Communicator> tensor;
   std::unique_ptr<Communicator> data;
   std::unique_ptr<Communicator> pipeline;
@@ -25,8 +26,8 @@ struct Mesh {
 
 // A group that a rank takes part in.
 struct GroupRequest {
-  std::string axis;  // the axis' name, embedding or world
-  std::string name;  // unique in the world, the same on all members
+  std::string axis;  // the axis' name, or embedding
+  std::string name;  // unique in the job, the same on all members
   int rank = 0;      // in the group
   int size = 1;
 };

@@ -40,8 +40,7 @@ std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape) {
 
 TEST(Mesh, EveryGroupIsJoinedOnceByEachOfItsRanks) {
   const auto members = groups_of({.tensor = 2, .data = 3, .pipeline = 4});
-  EXPECT_EQ(members.at("world").size(), 24u);
-  EXPECT_EQ(members.size(), 1u + 12 + 8 + 6 + 6);
+  EXPECT_EQ(members.size(), 12u + 8 + 6 + 6) << "and none of all ranks";
   for (const auto& [name, ranks] : members) {
     int expected = 0;
     for (const int rank : ranks) EXPECT_EQ(rank, expected++) << name;

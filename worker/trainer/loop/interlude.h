@@ -1,4 +1,5 @@
-// That training waits for a checkpoint, told once at the start and again while the wait goes on.
+// That training waits for a checkpoint or an evaluation, told once at the start and again while the wait goes
+// on.
 //
 // Again only while any rank gets on with its part, so that one that hangs is taken for what it is, or where
 // the wait has an end of its own.

@@ -8,6 +8,7 @@
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
 #include "worker/trainer/loop/gradient_dump.h"
+#include "worker/trainer/loop/interlude.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/loop/seconds_since.h"
 #include "worker/trainer/optim/gradient_norm.h"
@@ -300,7 +301,8 @@ bool Trainer::ends_with(const Step& step) const {
 Outcome Trainer::evaluate_if_due(Step& step) {
   if (!evaluation_is_due(step.number) || ends_with(step)) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
-  if (options_.rendezvous.rank == 0) reporter_.interlude(step.number);
+  Interlude interlude(is_first(rank_) ? &reporter_ : nullptr);
+  interlude.begin(step.number);
   double loss_sum = 0;
   for (int batch = 0; batch < evaluation_batches_; ++batch) {
     Result<StepTokens> tokens = data_.validation->read(batch * options_.data.global_batch_sequences);
@@ -311,6 +313,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
                           .stop_after_step = commands_.stop_after_step().value_or(kNoStop)};
     const StepVerdict verdict = Agreement(rank_.mesh, share).wait();
     rank_.clock.caught_up();  // the last stage has read what all others made before
+    interlude.go_on(batch + 1, /*has_end=*/false);
     loss_sum += verdict.loss_sum;
     step.verdict.stop_after_step = std::min(step.verdict.stop_after_step, verdict.stop_after_step);
     if (ends_with(step)) return {};

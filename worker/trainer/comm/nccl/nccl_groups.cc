@@ -48,8 +48,7 @@ class StoreBoard final : public NoticeBoard {
 };
 
 StreamUse use_of(const std::string& axis) {
-  if (axis == "pipeline") return StreamUse::Pipeline;
-  return axis == "world" ? StreamUse::None : StreamUse::Collectives;
+  return axis == "pipeline" ? StreamUse::Pipeline : StreamUse::Collectives;
 }
 
 // Unless the thread is stopped before.

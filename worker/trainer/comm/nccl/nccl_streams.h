@@ -25,7 +25,7 @@ struct NcclStreamsOptions {
 };
 
 // For what a group is used: makes its communicators with the others. Blocks until they have come.
-enum class StreamUse { Collectives, Pipeline, None };
+enum class StreamUse { Collectives, Pipeline };
 
 std::shared_ptr<StreamGroup> nccl_streams(const NcclStreamsOptions& options,
                                           const c10::intrusive_ptr<c10d::Store>& store, StreamUse use);
