@@ -254,8 +254,16 @@ CheckpointOptions checkpoint_of(const JobSpec& spec, Checks& checks) {
   return options;
 }
 
-std::optional<planner::MemoryTerms> planned_memory(const JobSpec& spec, const TrainerOptions& options) {
-  Result<planner::PlanRequest> request = planner::read_request(spec, {});
+// What the planner knew of the devices, where the job does not name it.
+planner::DeviceFacts facts_of(const v1alpha1::Plan& plan) {
+  planner::DeviceFacts facts;
+  if (plan.usable_bytes() > 0) facts.memory_bytes = plan.usable_bytes();
+  if (plan.devices_per_node() > 0) facts.devices_per_node = plan.devices_per_node();
+  return facts;
+}
+
+std::optional<planner::MemoryTerms> planned_memory(const RankConfig& config, const TrainerOptions& options) {
+  Result<planner::PlanRequest> request = planner::read_request(config.spec(), facts_of(config.plan()));
   if (!request) return std::nullopt;
   request->devices.threads = options.threads;
   const int stage = position_of(options.rendezvous.rank, options.layout.mesh).pipeline;
@@ -336,7 +344,7 @@ std::optional<planner::MemoryTerms> load_planned_memory(const std::string& path)
   Result<RankConfig> config = text.and_then(from_json<RankConfig>);
   if (!config) return std::nullopt;
   const Result<TrainerOptions> options = options_of(*config);
-  return options ? planned_memory(with_defaults(*config->mutable_spec()), *options) : std::nullopt;
+  return options ? planned_memory(*config, *options) : std::nullopt;
 }
 
 }  // namespace caravan::trainer
