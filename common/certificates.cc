@@ -187,6 +187,8 @@ Status check_pair(const Certificate& certificate, const KeyPair& pair, X509* iss
     return failure("the certificate is not signed by the authority");
   if (X509_cmp_time(X509_get0_notAfter(certificate.get()), &end) <= 0)
     return failure("the certificate ends soon, or has ended");
+  if (X509_cmp_current_time(X509_get0_notBefore(certificate.get())) > 0)
+    return failure("the certificate is not valid yet: whoever made it had a clock that was ahead");
   return {};
 }
 

@@ -2,6 +2,12 @@
 #include "common/certificates.h"
 
 #include <gmock/gmock.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <memory>
 
 namespace caravan {
 namespace {
@@ -36,6 +42,29 @@ TEST_F(Certificates, AreGoodForWhatTheyWereIssuedFor) {
 TEST_F(Certificates, AreNotGoodBeyondTheirEnd) {
   EXPECT_THAT(complaint(pair_, kRequest, hours(11)), HasSubstr("ends soon"));
   EXPECT_FALSE(check_authority(authority_, system_clock::now() + hours(21)));
+}
+
+// Whoever made one by a clock that was ahead is the only one who takes it.
+TEST_F(Certificates, AreNotGoodBeforeTheirStart) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> pem(BIO_new_mem_buf(authority_.certificate_pem.data(), -1),
+                                                      BIO_free);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> key_pem(BIO_new_mem_buf(authority_.key_pem.data(), -1),
+                                                          BIO_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr), X509_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(key_pem.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), 3600);
+  ASSERT_GT(X509_sign(certificate.get(), key.get(), EVP_sha256()), 0);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> written(BIO_new(BIO_s_mem()), BIO_free);
+  ASSERT_EQ(PEM_write_bio_X509(written.get(), certificate.get()), 1);
+  char* text = nullptr;
+  const long length = BIO_get_mem_data(written.get(), &text);
+  const KeyPair early{.certificate_pem = std::string(text, static_cast<std::size_t>(length)),
+                      .key_pem = authority_.key_pem};
+  const Status checked = check_authority(early, system_clock::now() + hours(19));
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("is not valid yet"));
 }
 
 TEST_F(Certificates, AreNotGoodForMoreFewerOrOtherNames) {

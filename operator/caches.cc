@@ -141,10 +141,15 @@ bool WatchedCaches::wait_until_synced(const CallContext& context) {
                      [&](kube::Informer* i) { return i->wait_until_synced(context); });
 }
 
+bool WatchedCaches::wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience) {
+  return std::all_of(all_.begin(), all_.end(),
+                     [&](kube::Informer* i) { return i->wait_while_pages_come(stop, patience); });
+}
+
 std::vector<std::string> WatchedCaches::unsynced() const {
   std::vector<std::string> plurals;
-  for (const kube::Informer* informer : all_) {
-    if (!informer->synced()) plurals.push_back(informer->path().resource.plural);
+  for (kube::Informer* informer : all_) {
+    if (informer->awaits_list()) plurals.push_back(informer->path().resource.plural);
   }
   return plurals;
 }

@@ -46,7 +46,9 @@ class WatchedCaches {
   void renew();
   // False when the time came or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
-  std::vector<std::string> unsynced() const;  // by the plural of their resource
+  // False when no page of a list that is awaited has come for that long, or a stop was requested before.
+  bool wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience);
+  std::vector<std::string> unsynced() const;  // by the plural of their resource: what is waited for
   std::vector<CacheState> states() const;     // of those that are filled
   Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
   Caches stores() const;                      // without those of queues

@@ -33,7 +33,7 @@ JobLoop::JobLoop(JobWatch& jobs, kube::Client& client, Clock& clock, Metrics& me
 }
 
 void JobLoop::begin(const std::stop_token& stop) {
-  if (!jobs_.caches().wait_until_synced({.stop = stop, .deadline = clock_.now() + cache_sync_})) {
+  if (!jobs_.caches().wait_while_pages_come(stop, cache_sync_)) {
     if (!stop.stop_requested()) eventfd_write(gave_up_.get(), 1);
     return;
   }
@@ -45,7 +45,8 @@ void JobLoop::begin(const std::stop_token& stop) {
 
 Status JobLoop::caches_missing() const {
   return failure(
-      fmt::format("the caches of {} were not filled within {} s: without them a leader can do nothing; see "
+      fmt::format("the caches of {} were not filled, and for {} s nothing came for them: without them a "
+                  "leader can do nothing; see "
                   "the warnings above, and whether this operator may list and watch them "
                   "(deploy/install.yaml has the rules)",
                   fmt::join(jobs_.caches().unsynced(), ", "), cache_sync_.count()));

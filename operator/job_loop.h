@@ -25,7 +25,7 @@ class JobLoop {
   struct Config {
     Settings settings;
     int workers;
-    std::chrono::seconds cache_sync;  // it gives up when the caches are not filled by then
+    std::chrono::seconds cache_sync;  // it gives up when nothing came to fill the caches for that long
   };
 
   // client: writes with the lease only. The references outlive it.

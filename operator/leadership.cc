@@ -29,7 +29,7 @@ void Leadership::take_part(const std::stop_token& stop) {
   const auto outcome = elector_.run(stop, [this] { eventfd_write(elected_.get(), 1); });
   if (outcome != kube::Elector::Outcome::kLost) return;
   log_line(spdlog::level::err, "the lease is lost; ending at once", {{"lease", to_string(lease_)}});
-  spdlog::shutdown();
+  spdlog::default_logger_raw()->flush();  // others may be logging
   std::_Exit(static_cast<int>(ExitCode::kJobFailed));
 }
 

@@ -104,7 +104,7 @@ void declare_cluster(CLI::App& app, OperatorOptions& options) {
       ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--cache-sync-seconds", options.cache_sync,
-                 "How long a leader waits for what it watches before it gives up")
+                 "A leader whose caches are not filled gives up when nothing has come for them for that long")
       ->default_str(std::to_string(options.cache_sync.count()))
       ->check(seconds)
       ->type_name("SECONDS");

@@ -24,7 +24,7 @@ struct OperatorOptions {
   std::chrono::seconds lease_duration = kube::ElectionConfig().lease_duration;
   std::chrono::seconds renew_deadline = kube::ElectionConfig().renew_deadline;
   std::chrono::seconds retry_period = kube::ElectionConfig().retry_period;
-  std::chrono::seconds cache_sync{120};  // a leader whose caches are not filled by then ends
+  std::chrono::seconds cache_sync{120};  // a leader whose caches nothing came for ends
   std::string worker_image;
   std::string worker_image_cuda;  // of jobs on GPUs; empty: the same
   // [::] is every address, of IPv4 too.

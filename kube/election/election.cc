@@ -48,7 +48,8 @@ Json record(const ElectionConfig& config, const Json& before, const std::string&
 
 class Step {
  public:
-  Step(ElectionState& state, const ElectionMoment& moment) : state_(state), moment_(moment) {}
+  Step(ElectionState& state, const ElectionMoment& moment)
+      : state_(state), was_creating_(std::exchange(state.creating, false)), moment_(moment) {}
 
   ElectionAction on(const ElectionTick&) {
     if (!state_.leading) return ReadLease{};
@@ -84,7 +85,8 @@ class Step {
 
   ElectionAction on(const LeaseCallFailed& failed) {
     if (state_.leading && too_late()) return step_down(failed.error.message);
-    if (failed.error.is_not_found()) return create();
+    // Not of a lease that was to be made: its namespace is missing.
+    if (failed.error.is_not_found() && !was_creating_) return create();
     // Our own renewal whose answer was lost, another holder, or a lease that was deleted: a look says which.
     const bool changed = failed.error.is_conflict() || failed.error.is_already_exists();
     return changed && state_.leading ? ElectionAction(ReadLease{}) : wait();
@@ -106,6 +108,7 @@ class Step {
 
   ElectionAction create() {
     state_.sent_at = moment_.now;
+    state_.creating = true;
     const std::string holder = state_.leading ? state_.config.identity : kUnknownHolder;
     return CreateLease{record(state_.config, nullptr, holder, moment_.wall)};
   }
@@ -127,6 +130,7 @@ class Step {
   }
 
   ElectionState& state_;
+  const bool was_creating_;  // the call that has come to its end
   const ElectionMoment& moment_;
 };
 

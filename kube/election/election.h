@@ -74,6 +74,7 @@ struct ElectionState {
   bool leading = false;
   Clock::TimePoint sent_at{};  // of the write that is under way
   Clock::TimePoint leader_until{};
+  bool creating = false;  // it is what is under way
 };
 
 struct ElectionMoment {

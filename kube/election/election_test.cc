@@ -26,6 +26,7 @@ class LeaseServer {
   }
   void remove() { lease_ = nullptr; }
   void touch() { store(lease_); }
+  bool has_namespace = true;
 
   ElectionInput answer(const ElectionAction& action) {
     if (std::holds_alternative<ReadLease>(action)) {
@@ -33,6 +34,7 @@ class LeaseServer {
       return LeaseRead{lease_};
     }
     if (const auto* create = std::get_if<CreateLease>(&action)) {
+      if (!has_namespace) return LeaseCallFailed{{.message = "namespaces \"system\" not found", .code = 404}};
       if (lease_.is_null()) return store(create->lease);
       return LeaseCallFailed{{.message = "exists", .code = 409, .reason = "AlreadyExists"}};
     }
@@ -101,6 +103,17 @@ TEST_F(Election, TheFirstOneTakesTheLeaseAndTheSecondWaits) {
   b_.tick(now_);
   EXPECT_TRUE(a_.may_write(now_));
   EXPECT_FALSE(b_.may_write(now_));
+  EXPECT_EQ(server_.holder(), "a");
+}
+
+TEST_F(Election, WhereTheNamespaceOfTheLeaseIsMissingItIsAwaited) {
+  server_.remove();
+  server_.has_namespace = false;
+  for (int i = 0; i < 3; ++i, now_ += 3s) EXPECT_TRUE(std::holds_alternative<ElectionWait>(a_.tick(now_)));
+  server_.has_namespace = true;
+  a_.tick(now_);
+  EXPECT_EQ(server_.holder(), kUnknownHolder);
+  a_.tick(now_ += 16s);
   EXPECT_EQ(server_.holder(), "a");
 }
 

@@ -64,8 +64,22 @@ Elector::Outcome Elector::run(const std::stop_token& stop, const std::function<v
     if (state_.leading && !std::exchange(elected, true)) on_elected();
     const Clock::TimePoint latest = state_.leading ? state_.leader_until : Clock::kNever;
     input = perform({.stop = stop, .deadline = latest}, next.action);
+    if (!stop.stop_requested()) warn_of(input, std::holds_alternative<ReadLease>(next.action));
   }
   return Outcome::kStopped;
+}
+
+// Once, of what lasts. That others write, and that there is no lease yet, is the usual course.
+void Elector::warn_of(const ElectionInput& outcome, bool was_read) {
+  if (std::holds_alternative<ElectionTick>(outcome)) return;
+  const auto* failed = std::get_if<LeaseCallFailed>(&outcome);
+  std::string trouble;
+  if (failed != nullptr && !failed->error.is_conflict() && !failed->error.is_already_exists() &&
+      !(was_read && failed->error.is_not_found()))
+    trouble = failed->error.message;
+  if (!trouble.empty() && trouble != warned_)
+    observer_.on_warning(fmt::format("the lease {}: {}", to_string(state_.config.lease), trouble));
+  if (failed == nullptr || !trouble.empty()) warned_ = trouble;
 }
 
 ElectionInput Elector::perform(const CallContext& context, const ElectionAction& action) {

@@ -40,6 +40,7 @@ class Elector {
 
  private:
   ElectionInput perform(const CallContext& context, const ElectionAction& action);
+  void warn_of(const ElectionInput& outcome, bool was_read);
 
   ConfigCredentials credentials_;
   PooledTransport transport_;
@@ -48,6 +49,7 @@ class Elector {
   Random random_;
   Observer& observer_;
   ElectionState state_;
+  std::string warned_;  // the trouble that was told last and still lasts
   std::atomic<Clock::Duration::rep> leader_until_{0};
 };
 

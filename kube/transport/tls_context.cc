@@ -24,6 +24,8 @@ void load(ssl::context& context, const TlsMaterial& material, std::string_view& 
   } else {
     context.add_certificate_authority(asio::buffer(material.authority_pem));
   }
+  // As kubectl does, any certificate of the bundle is taken for an anchor, one that another has signed, too.
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.native_handle()), X509_V_FLAG_PARTIAL_CHAIN);
   if (material.certificate_pem.empty()) return;
   part = "client certificate";
   context.use_certificate_chain(asio::buffer(material.certificate_pem));

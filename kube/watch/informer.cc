@@ -53,6 +53,20 @@ bool Informer::wait_until_synced(const CallContext& context) {
                            [this] { return listed_for_ == renewals_; });
 }
 
+bool Informer::wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience) {
+  const Clock::TimePoint begun = clock_.now();
+  const auto given_up_at = [&] { return std::max(begun, heard_at()) + patience; };
+  while (!wait_until_synced({.stop = stop, .deadline = given_up_at()})) {
+    if (stop.stop_requested() || clock_.now() >= given_up_at()) return false;
+  }
+  return true;
+}
+
+bool Informer::awaits_list() {
+  const std::lock_guard guard(mutex_);
+  return listed_for_ != renewals_;
+}
+
 std::string Informer::reported_version() {
   const std::lock_guard guard(mutex_);
   return reported_version_;

@@ -54,6 +54,11 @@ class Informer {
   // Until a list came through that began after the last renew(), if there was one. False when the time came
   // or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
+  // The same, as long as pages of it come: false when none has come for that long. A list of many objects
+  // takes its time.
+  bool wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience);
+  // What the two wait for.
+  bool awaits_list();
   const ResourcePath& path() const { return options_.path; }
   const Store& store() const { return store_; }
   // All that the store has up to this version has been reported, too.

@@ -30,7 +30,7 @@ class Step {
     Page& page = received.page;
     if (page.resource_version.empty()) return relist("the list has no resourceVersion");
     updates_.emplace_back(SetAside{std::move(page.items)});
-    state_.page_size = std::min(2 * state_.page_size, state_.limits.page_size);
+    grow_pages();
     if (!page.continue_token.empty()) return list_page(page.continue_token);
     state_.resource_version = page.resource_version;
     updates_.emplace_back(ReplaceAll{page.resource_version});
@@ -76,7 +76,7 @@ class Step {
   WatchAction on(const CallFailed& failed) {
     const ApiError& error = failed.error;
     if (error.kind == ErrorKind::kTooLarge && state_.page_size > 1) {
-      state_.page_size /= 2;
+      shrink_pages();
       return list_page(state_.continue_token);
     }
     if (error.is_expired() || error.is_too_large_version()) return relist(error.message);
@@ -84,6 +84,23 @@ class Step {
   }
 
  private:
+  // Where all objects are large, each larger page would be made and sent in vain: so they are tried ever more
+  // rarely.
+  void shrink_pages() {
+    constexpr int kRarest = 64;
+    if (!std::exchange(state_.page_was_too_large, true))
+      state_.pages_before_larger = std::min(2 * state_.pages_before_larger, kRarest);
+    state_.page_size /= 2;
+    state_.pages_taken = 0;
+  }
+
+  void grow_pages() {
+    state_.page_was_too_large = false;
+    if (++state_.pages_taken < state_.pages_before_larger) return;
+    state_.page_size = std::min(2 * state_.page_size, state_.limits.page_size);
+    state_.pages_taken = 0;
+  }
+
   WatchAction list_or_watch() {
     if (!state_.resource_version.empty()) return open_watch();
     updates_.emplace_back(DropSetAside{});

@@ -90,7 +90,8 @@ using CacheUpdate = std::variant<SetAside, DropSetAside, ReplaceAll, Upsert, Rem
 
 struct WatchLimits {
   BackoffPolicy backoff = {};
-  // Of a list. A page that is too large to take is asked for again with half of that.
+  // Of a list. A page that is too large to take is asked for again with half of that, and after some pages of
+  // that size with more.
   int page_size = 500;
   // The server is asked to end each watch at a random time between these.
   std::chrono::seconds shortest_watch{300};
@@ -108,6 +109,9 @@ struct WatchState {
   std::string resource_version;  // to watch from; empty: list first
   std::string continue_token;    // of the page that was asked for last
   int page_size;
+  int pages_taken = 0;  // of that size
+  int pages_before_larger = 1;
+  bool page_was_too_large = false;  // the last one that was asked for
   Clock::TimePoint opened_at{};
   bool event_since_opened = false;
   std::string warned;  // the failure that was reported last and still lasts

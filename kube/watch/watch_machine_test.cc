@@ -97,11 +97,29 @@ TEST_F(WatchMachine, APageThatIsTooLargeIsAskedForInSmallerParts) {
   page("42", "token");
   EXPECT_EQ(too_large(), WatchAction(page_after("token", 250)));
   EXPECT_EQ(too_large(), WatchAction(page_after("token", 125)));
+  page("42", "next");
   EXPECT_EQ(page("42", "next"), WatchAction(page_after("next", 250))) << "not all objects need be large";
+  page("42", "next");
   EXPECT_EQ(page("42", "last"), WatchAction(page_after("last", 500)));
-  EXPECT_EQ(set_aside_, 3U) << "what came before stays";
+  EXPECT_EQ(set_aside_, 5U) << "what came before stays";
   for (int limit = 250; limit > 0; limit /= 2) too_large();
   EXPECT_TRUE(waits(too_large())) << "nothing is smaller than one object";
+}
+
+// As pods of workers are: 11 KB each.
+TEST_F(WatchMachine, WhereAllObjectsAreLargeFewPagesAreAskedForInVain) {
+  WatchAction next = feed(Started{});
+  int refused = 0;
+  for (int taken = 0; taken < 320;) {
+    if (std::get<ListPage>(next).limit > 300) {
+      next = too_large();
+      ++refused;
+    } else {
+      next = page("42", "token");
+      ++taken;
+    }
+  }
+  EXPECT_LE(refused, 12);
 }
 
 TEST_F(WatchMachine, AListThatIsWantedBeginsAtOnceWhateverIsUnderWay) {

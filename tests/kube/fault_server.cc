@@ -191,6 +191,7 @@ FaultServer::FaultServer(Script script, const Options& options)
   CertificateRequest request{.common_name = "fault server", .dns_names = {options.certificate_name}};
   if (options.certificate_for_loopback) request.addresses = {"127.0.0.1"};
   const KeyPair own = must(issue_certificate(authority_, request));
+  certificate_pem_ = own.certificate_pem;
   listener_ = std::make_unique<Listener>(std::move(script), own, options.client_authority_pem);
 }
 

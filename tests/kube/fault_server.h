@@ -65,12 +65,14 @@ class FaultServer {
 
   int port() const;
   const KeyPair& authority() const { return authority_; }
+  const std::string& certificate_pem() const { return certificate_pem_; }  // its own
   std::vector<Received> requests() const;
   int connections() const;
 
  private:
   class Listener;
   KeyPair authority_;
+  std::string certificate_pem_;
   std::unique_ptr<Listener> listener_;
 };
 

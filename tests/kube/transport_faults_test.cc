@@ -167,6 +167,13 @@ TEST_F(TransportFaults, AServerOfAnotherAuthorityIsRefused) {
   EXPECT_TRUE(server_->requests().empty());
 }
 
+// A company's clusters may have an intermediate authority, and give that one alone.
+TEST_F(TransportFaults, WhatStandsInTheBundleIsTrustedThoughAnotherHasSignedIt) {
+  serve(reply_with(200, "{}"));
+  connect({.authority = {.text = server_->certificate_pem()}});
+  EXPECT_TRUE(get());
+}
+
 TEST_F(TransportFaults, AServerOfAnotherNameIsRefusedUnlessThatNameIsExpected) {
   serve(reply_with(200, "{}"), {.certificate_name = "kubernetes", .certificate_for_loopback = false});
   connect({}, {.retry = {.tries = 1}});

@@ -119,7 +119,7 @@ void NodeAgent::handle_link() {
 }
 
 void NodeAgent::handle(const LinkMessage& event) {
-  if (event.connection != connection_) return;
+  if (event.connection != connection_ || exit_code_) return;
   heard_ = Clock::now();
   handle(event.message);
 }
