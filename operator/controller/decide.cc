@@ -72,7 +72,7 @@ class Decider {
     if (is_finished(status()) || end_by_result() || carry_out(judge_cancellation(job_, seen_.pods, now_)))
       return;
     if (planned && ask_queue()) return;
-    if (carry_out(judge_suspension(job_.spec, queue_, status())) ||
+    if (carry_out(judge_suspension(job_.spec, queue_, told_attempt(), status())) ||
         carry_out(judge_deadline(job_.spec, status(), now_)) || !queue_ || queue_->course == Course::kWaits)
       return;
     if (restart_as_told() || give_machines_back()) return;
@@ -232,6 +232,8 @@ class Decider {
     decision_.look_again = sooner(decision_.look_again, std::chrono::milliseconds(1));
     return true;
   }
+
+  int told_attempt() const { return seen_.progress ? seen_.progress->attempt : 0; }
 
   // True: the job is over.
   bool restart(const FailureVerdict& verdict) {

@@ -102,6 +102,23 @@ TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
   EXPECT_EQ(resumed.status.restarts(), 0);
 }
 
+// A coordinator that is told to end may have begun the next attempt before, or tell so when it is late.
+TEST(Decide, AJobResumesBehindTheAttemptsThatItsStatusDidNotHearOf) {
+  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 0})");
+  snapshot.job.spec.set_suspend(true);
+  snapshot.job.status = decide_at(snapshot).status;
+  snapshot.progress = JobProgress{.attempt = 2};
+  snapshot.progress->step.emplace().set_step(7);
+  snapshot.pods.clear();
+  snapshot.job.status = decide_at(snapshot).status;
+  snapshot.job.spec.set_suspend(false);
+  const Decision resumed = decide_at(snapshot);
+  EXPECT_THAT(effects_of(resumed), ElementsAre("create pods/train-0-a3", "create pods/train-1-a3"));
+  EXPECT_EQ(resumed.status.restarts(), 0);
+  EXPECT_FALSE(is_finished(resumed.status));
+  EXPECT_FALSE(is_true(resumed.status, conditions::kRunning)) << "by what an attempt before it has told";
+}
+
 TEST(Decide, AJobIsPlannedAnewForWhatItsResumptionGivesIt) {
   Snapshot snapshot = new_job(R"(, "suspend": true)");
   snapshot.job.status = decide_at(snapshot).status;

@@ -20,8 +20,8 @@ void suspend(v1alpha1::JobStatus& status, Verdict& verdict) {
   if (status.has_gang()) status.mutable_gang()->clear_waits_until();
 }
 
-Verdict resume(v1alpha1::JobStatus& status) {
-  if (status.attempt() > 0) status.set_attempt(status.attempt() + 1);
+Verdict resume(int told_attempt, v1alpha1::JobStatus& status) {
+  if (status.attempt() > 0) status.set_attempt(std::max(status.attempt(), told_attempt) + 1);
   return {.conditions = {set_condition(
               conditions::kSuspended, false, reasons::kResumed,
               is_suspended_by_queue(status) ? "the queue has admitted the job" : "spec.suspend is false")}};
@@ -30,12 +30,12 @@ Verdict resume(v1alpha1::JobStatus& status) {
 }  // namespace
 
 Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<QueueVerdict>& queue,
-                         v1alpha1::JobStatus& status) {
+                         int told_attempt, v1alpha1::JobStatus& status) {
   const bool is_suspended = is_true(status, conditions::kSuspended);
   const bool may_go_on = queue && queue->course == Course::kGoesOn;
   const bool by_queue =
       (queue && queue->course == Course::kStops) || (is_suspended_by_queue(status) && !may_go_on);
-  if (!spec.suspend() && !by_queue) return is_suspended ? resume(status) : Verdict();
+  if (!spec.suspend() && !by_queue) return is_suspended ? resume(told_attempt, status) : Verdict();
   Verdict verdict{.course = Course::kStops};
   if (spec.suspend()) {
     verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByUser,

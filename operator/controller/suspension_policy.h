@@ -12,9 +12,10 @@
 
 namespace caravan::controller {
 
-// queue: nothing where nobody could ask it. status: as this decision makes it; written to it are what begins
-// anew with a suspension, and the attempt that the job resumes with.
+// queue: nothing where nobody could ask it. told_attempt: the last that a coordinator has told of, which a
+// status that was not followed during the suspension may not know; 0: none. status: as this decision makes
+// it; written to it are what begins anew with a suspension, and the attempt that the job resumes with.
 Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<QueueVerdict>& queue,
-                         v1alpha1::JobStatus& status);
+                         int told_attempt, v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

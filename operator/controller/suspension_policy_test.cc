@@ -11,7 +11,8 @@ namespace {
 
 // "stops; True ByUser; attempt 3": what the policy says of a job, and what its status is then.
 std::string suspension(bool is_wanted, const std::optional<QueueVerdict>& queue, v1alpha1::JobStatus status) {
-  const Verdict verdict = judge_suspension(job(is_wanted ? R"(, "suspend": true)" : "").spec, queue, status);
+  const Verdict verdict =
+      judge_suspension(job(is_wanted ? R"(, "suspend": true)" : "").spec, queue, 0, status);
   Conditions after(status, 1, kStart);
   for (const ConditionChange& change : verdict.conditions) after.write(change);
   const v1alpha1::Condition* condition = find_condition(status, conditions::kSuspended);
