@@ -45,12 +45,29 @@ JsonObject metadata_of_child(const Json& child, const Json& job) {
   return metadata;
 }
 
+// Only kubelets and the API server's other writers keep their words short; a job's result is the longest that
+// is read.
+constexpr std::size_t kLongestText = 12 << 10;
+
+void cut_texts(JsonObject& fields) {
+  for (auto& field : fields) {
+    if (field.value().is_string() && field.value().get_string().size() > kLongestText)
+      field.value().get_string().resize(kLongestText);
+  }
+}
+
+JsonObject short_fields_of(const Json& object, kube::JsonPath path, Names names) {
+  JsonObject kept = fields_of(object, path, names);
+  cut_texts(kept);
+  return kept;
+}
+
 JsonArray conditions_of(const Json& object, Names types) {
   JsonArray kept;
   for (const Json& condition : kube::array_at(object, {"status", "conditions"})) {
     const std::string type = kube::text_at(condition, {"type"});
     if (std::find(types.begin(), types.end(), type) != types.end())
-      kept.emplace_back(fields_of(condition, {}, {"type", "status", "message", "lastTransitionTime"}));
+      kept.emplace_back(short_fields_of(condition, {}, {"type", "status", "message", "lastTransitionTime"}));
   }
   return kept;
 }
@@ -59,11 +76,11 @@ JsonObject container_status(const Json& status) {
   JsonObject state;
   if (kube::find(status, {"state", "terminated"}) != nullptr)
     state["terminated"] =
-        fields_of(status, {"state", "terminated"}, {"exitCode", "finishedAt", "message", "reason"});
+        short_fields_of(status, {"state", "terminated"}, {"exitCode", "finishedAt", "message", "reason"});
   if (kube::find(status, {"state", "running"}) != nullptr)
-    state["running"] = fields_of(status, {"state", "running"}, {"startedAt"});
+    state["running"] = short_fields_of(status, {"state", "running"}, {"startedAt"});
   if (kube::find(status, {"state", "waiting"}) != nullptr)
-    state["waiting"] = fields_of(status, {"state", "waiting"}, {"reason", "message"});
+    state["waiting"] = short_fields_of(status, {"state", "waiting"}, {"reason", "message"});
   return {{"state", std::move(state)}};
 }
 
@@ -147,7 +164,7 @@ std::optional<Json> kept_of_pod(const Json& pod) {
                 {labels::kNodeIndex, labels::kAttempt, labels::kCertificates, labels::kTopologyDomain});
   if (const Json* created = kube::find(pod, {"metadata", "creationTimestamp"}))
     metadata["creationTimestamp"] = *created;
-  JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
+  JsonObject status = short_fields_of(pod, {"status"}, {"phase", "reason", "message"});
   status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"});
   JsonArray containers;
   for (const Json& container :

@@ -152,6 +152,18 @@ TEST(KeptFields, ListsOfAnyLengthTakeLittle) {
   EXPECT_TRUE(read_pod(*kept).gated);
 }
 
+// A status may be written by others than kubelets.
+TEST(KeptFields, TextsOfAPodsStatusOfAnyLengthTakeLittle) {
+  Json pod = pod_with_status(R"({"terminated": {"exitCode": 1}})", "Failed");
+  const std::string flood(std::size_t{1} << 20, 'x');
+  JsonObject& status = pod.at("status").as_object();
+  status["message"] = flood;
+  status["reason"] = flood;
+  status["conditions"].as_array()[4].as_object()["message"] = flood;
+  status["containerStatuses"].as_array()[0].at("state").at("terminated").as_object()["message"] = flood;
+  EXPECT_LT(text(kept_of_pod(pod)).size(), std::size_t{64} << 10);
+}
+
 TEST(KeptFields, WhatMerelyCarriesOurLabelIsNotKept) {
   const Json ours = stored(service_intent(job()));
   EXPECT_TRUE(kept_of_child(ours));

@@ -34,13 +34,16 @@ int pods_of_domain(const Json& slice, std::size_t domain) {
                                                              : 0;
 }
 
+// No job has more pods; whoever may write a Workload's status may write any number.
+constexpr std::size_t kMostDomains = 16384;
+
 std::vector<WorkloadDomain> read_domains(const Json& assignment) {
   std::vector<WorkloadDomain> domains;
   const JsonArray& levels = kube::array_at(assignment, {"levels"});
   for (const Json& slice : kube::array_at(assignment, {"slices"})) {
     const JsonArray& values = kube::array_at(slice, {"valuesPerLevel"});
     const auto count = static_cast<std::size_t>(kube::integer_at(slice, {"domainCount"}).value_or(0));
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count && domains.size() < kMostDomains; ++i) {
       WorkloadDomain& domain = domains.emplace_back();
       domain.pods = pods_of_domain(slice, i);
       for (std::size_t level = 0; level < std::min(levels.size(), values.size()); ++level)

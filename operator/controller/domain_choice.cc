@@ -1,6 +1,8 @@
 #include "operator/controller/domain_choice.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "operator/children/pod_placement.h"
 
@@ -26,18 +28,36 @@ struct Left {
   std::vector<int> capacity = {};
 };
 
-// That pods of the copy have already, bound ones or any; kNoDomain: none has one.
-int domain_of_pods(const std::vector<int>& group, bool bound, const std::vector<PodView>& pods,
-                   const std::vector<Domain>& domains) {
-  for (const PodView& pod : pods) {
-    if (!pod.alive() || pod.domain.empty() || !std::ranges::binary_search(group, pod.node)) continue;
-    if (bound && !pod.bound()) continue;
-    for (std::size_t i = 0; i < domains.size(); ++i) {
-      if (domain_name(domains[i].node_labels) == pod.domain) return static_cast<int>(i);
+// Which domain nodes of the job have by their pods.
+class DomainsOfPods {
+ public:
+  DomainsOfPods(const std::vector<PodView>& pods, const std::vector<Domain>& domains) {
+    std::map<std::string, int> named;
+    for (std::size_t i = 0; i < domains.size(); ++i)
+      named.emplace(domain_name(domains[i].node_labels), static_cast<int>(i));
+    for (const PodView& pod : pods) {
+      const auto domain = named.find(pod.domain);
+      if (!pod.alive() || domain == named.end()) continue;
+      any_.emplace(pod.node, domain->second);
+      if (pod.bound()) bound_.emplace(pod.node, domain->second);
     }
   }
-  return kNoDomain;
-}
+
+  // That pods of the copy have already, bound ones or any; kNoDomain: none has one.
+  int of_bound(const std::vector<int>& group) const { return first_of(group, bound_); }
+  int of_any(const std::vector<int>& group) const { return first_of(group, any_); }
+
+ private:
+  static int first_of(const std::vector<int>& group, const std::map<int, int>& domain_of_node) {
+    for (const int node : group) {
+      if (const auto found = domain_of_node.find(node); found != domain_of_node.end()) return found->second;
+    }
+    return kNoDomain;
+  }
+
+  std::map<int, int> bound_;
+  std::map<int, int> any_;
+};
 
 // Of those with room for so many pods, the one that has least.
 int tightest(const std::vector<int>& room, int pods) {
@@ -60,14 +80,15 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
                             const std::vector<Domain>& domains, bool waits) {
   DomainChoice choice;
   Left left(domains);
+  const DomainsOfPods taken(pods, domains);
   for (const std::vector<int>& group : replicas.groups) {
-    choice.domain_of_group.push_back(domain_of_pods(group, true, pods, domains));
+    choice.domain_of_group.push_back(taken.of_bound(group));
     left.take(choice.domain_of_group.back(), static_cast<int>(group.size()));
   }
   std::vector<int> asked(replicas.groups.size(), kNoDomain);
   for (std::size_t i = 0; i < replicas.groups.size(); ++i) {
     if (choice.domain_of_group[i] != kNoDomain) continue;
-    asked[i] = domain_of_pods(replicas.groups[i], false, pods, domains);
+    asked[i] = taken.of_any(replicas.groups[i]);
     const auto size = static_cast<int>(replicas.groups[i].size());
     if (asked[i] == kNoDomain || left.room[static_cast<std::size_t>(asked[i])] < size) continue;
     choice.domain_of_group[i] = asked[i];

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 
 #include "operator/api/job_conditions.h"
 #include "operator/api/job_queue.h"
@@ -48,11 +50,13 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
 std::vector<Effect> deletion_of_strays(const Snapshot& seen, const ReplicaGroups& replicas,
                                        const PodPlacement& placement) {
   std::set<int> settled;  // nodes of copies of which one has its machine, in whatever domain
+  std::set<int> begun;
+  for (const PodView& pod : seen.pods) {
+    if (pod.alive() && pod.bound()) begun.insert(pod.node);
+  }
   for (const std::vector<int>& group : replicas.groups) {
-    const bool has_begun = std::ranges::any_of(seen.pods, [&](const PodView& pod) {
-      return pod.alive() && pod.bound() && std::ranges::binary_search(group, pod.node);
-    });
-    if (has_begun) settled.insert(group.begin(), group.end());
+    if (std::ranges::any_of(group, [&](int node) { return begun.contains(node); }))
+      settled.insert(group.begin(), group.end());
   }
   std::vector<Effect> effects;
   for (const PodView& pod : seen.pods) {
@@ -116,18 +120,20 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
 }
 
 std::string say_what_stands_apart(const Snapshot& seen, const v1alpha1::JobPlan& plan) {
+  if (seen.domain_of_machine.empty()) return "";
+  std::map<int, std::string_view> domain_of_node;
+  for (const PodView& pod : seen.pods) {
+    const auto domain = seen.domain_of_machine.find(pod.machine);
+    if (pod.alive() && domain != seen.domain_of_machine.end() && !domain->second.empty())
+      domain_of_node.emplace(pod.node, domain->second);
+  }
   const ReplicaGroups replicas = replica_groups(plan);
-  const auto domain_of = [&](int node) -> std::string {
-    const auto pod = std::ranges::find_if(
-        seen.pods, [&](const PodView& one) { return one.node == node && one.alive() && one.bound(); });
-    if (pod == seen.pods.end()) return "";
-    const auto domain = seen.domain_of_machine.find(pod->machine);
-    return domain == seen.domain_of_machine.end() ? "" : domain->second;
-  };
   const auto apart = std::ranges::count_if(replicas.groups, [&](const std::vector<int>& nodes) {
-    std::set<std::string> domains;
-    for (const int node : nodes) domains.insert(domain_of(node));
-    domains.erase("");
+    std::set<std::string_view> domains;
+    for (const int node : nodes) {
+      if (const auto domain = domain_of_node.find(node); domain != domain_of_node.end())
+        domains.insert(domain->second);
+    }
     return domains.size() > 1;
   });
   if (apart == 0) return "";

@@ -3,6 +3,8 @@
 #include <boost/json/value.hpp>
 #include <functional>
 
+#include "operator/api/job_conditions.h"
+
 namespace caravan::controller {
 namespace {
 
@@ -33,10 +35,19 @@ Job JobReader::read(const kube::Json& object) {
   }
   read_spec(object, job);
   const std::scoped_lock lock(mutex_);
+  if (job.spec.suspend() || is_finished(job.status)) {
+    by_uid_.erase(job.uid);
+    return job;
+  }
   Known& known = by_uid_[job.uid];
   known.hash = hash;
   copy_spec(job, known.job);
   return job;
+}
+
+std::size_t JobReader::kept() const {
+  const std::scoped_lock lock(mutex_);
+  return by_uid_.size();
 }
 
 void JobReader::forget(const std::string& job_uid) {

@@ -31,7 +31,8 @@ void give_domains(const Job& job, const WorkloadView& workload, const v1alpha1::
   std::vector<int> domain_of_index;
   for (std::size_t domain = 0; domain < workload.domains.size(); ++domain) {
     placement.domains.push_back(workload.domains[domain].node_labels);
-    domain_of_index.insert(domain_of_index.end(), std::max(workload.domains[domain].pods, 0),
+    const int left = plan.nodes() - static_cast<int>(domain_of_index.size());
+    domain_of_index.insert(domain_of_index.end(), std::clamp(workload.domains[domain].pods, 0, left),
                            static_cast<int>(domain));
   }
   for (int node = 0; node < plan.nodes(); ++node) {

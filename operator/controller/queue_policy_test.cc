@@ -423,6 +423,21 @@ TEST(QueuePolicy, TheTopologyOfTheQueueIsThePlaceOfEachNodeOfTheJob) {
   EXPECT_EQ(runs.placement.annotations.at("kueue.x-k8s.io/workload"), "ltj-train");
 }
 
+// Who may write a Workload's status may write any number into it, and every look at the job reads it.
+TEST(QueuePolicy, AnAssignmentWithoutBoundsTakesNoMemory) {
+  const WorkloadView huge =
+      workload({{"QuotaReserved", "True", "QuotaReserved"}, {"Admitted", "True", "Admitted"}},
+               R"({"admission": {"podSetAssignments": [{"name": "worker", "topologyAssignment": {
+          "levels": ["host"],
+          "slices": [{"domainCount": 2147483647, "valuesPerLevel": [{"universal": "a"}],
+                      "podCounts": {"universal": 2147483647}}]}}]}})");
+  EXPECT_LE(huge.domains.size(), 16384U);
+  Snapshot snapshot = queued_job();
+  snapshot.queue.workload = huge;
+  next(snapshot);
+  EXPECT_LE(next(snapshot).placement.domain_of_node.size(), 2U);
+}
+
 TEST(QueuePolicy, WhatTheQueueGivesAndTheJobCannotUseEndsIt) {
   Snapshot snapshot = queued_job(R"(, "worker": {"nodeSelector": {"pool": "reserved"}})");
   snapshot.queue.workload = admitted_workload();

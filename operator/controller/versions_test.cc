@@ -222,6 +222,15 @@ TEST(Versions, ADefaultThatANewDefinitionAddsIsSeenThoughTheGenerationStays) {
   EXPECT_THAT(reader.read(job_object()).unknown_fields, IsEmpty());
 }
 
+// A namespace may have any number of them.
+TEST(JobReader, KeepsNothingOfJobsThatAreSuspendedOrOver) {
+  JobReader reader;
+  reader.read(job_object());
+  EXPECT_EQ(reader.kept(), 1U);
+  EXPECT_TRUE(reader.read(job_object(R"(, "suspend": true)")).spec.suspend());
+  EXPECT_EQ(reader.kept(), 0U);
+}
+
 TEST(Versions, ASpecWithAChoiceOfALaterVersionCannotBeReadForItWouldSaySomethingElse) {
   kube::Json object = job_object();
   object.as_object()["spec"].as_object()["training"].as_object()["precision"] = "FP6";
