@@ -24,9 +24,10 @@ TaskPool::~TaskPool() {
 
 bool TaskPool::post(const std::string& peer, Task task) {
   const std::scoped_lock lock(mutex_);
-  if (waiting_.size() >= limits_.waiting) return false;
   const auto found = waiting_of_.find(peer);
-  if (found != waiting_of_.end() && found->second >= limits_.waiting_of_one_peer) return false;
+  const bool is_first = found == waiting_of_.end();
+  if (waiting_.size() >= (is_first ? limits_.waiting_peers : limits_.waiting)) return false;
+  if (!is_first && found->second >= limits_.waiting_of_one_peer) return false;
   ++waiting_of_[peer];
   waiting_.push_back({peer, std::move(task)});
   changed_.notify_one();

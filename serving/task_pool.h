@@ -1,8 +1,9 @@
 // Threads for what peers ask for and may block, such as a question to the API server: a few at a time, and a
 // bounded number waits.
 //
-// Of one peer only some may wait and only some run, so whoever floods the queue waits behind himself. The
-// destructor asks what runs to stop, waits for that, and drops the rest.
+// Of one peer only some may wait and only some run, so whoever floods the queue waits behind himself, and
+// whoever has nothing in it finds a place. The destructor asks what runs to stop, waits for that, and drops
+// the rest.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +25,7 @@ class TaskPool {
   struct Limits {
     std::size_t threads = 4;
     std::size_t waiting = 512;
+    std::size_t waiting_peers = 4096;  // each may have one more wait, whatever others do
     std::size_t waiting_of_one_peer = 16;
     std::size_t running_of_one_peer = 4;
   };

@@ -11,7 +11,7 @@ ReportPlaces::Admission ReportPlaces::admit(const std::string& name_space, const
   if (const auto own = places_.find(pod_uid); own != places_.end()) {
     admission.former = free(own, now);
   } else if (places_.size() >= limits_.places) {
-    const auto other = whose_turn_is_over(now);
+    const auto other = whose_turn_is_over(name_space, now);
     if (other == places_.end()) return admission;
     admission.crowded_out = free(other, now);
   }
@@ -39,13 +39,17 @@ Pace ReportPlaces::pace_of_one_who_comes(const std::string& pod_uid, Clock::Time
   return known ? known.mapped() : Pace(limits_.reports_per_second, limits_.burst);
 }
 
-ReportPlaces::Places::iterator ReportPlaces::whose_turn_is_over(Clock::TimePoint now) {
+ReportPlaces::Places::iterator ReportPlaces::whose_turn_is_over(const std::string& newcomer,
+                                                                Clock::TimePoint now) {
   const auto most = std::max_element(turns_.begin(), turns_.end(), [](const auto& a, const auto& b) {
     return a.second.size() < b.second.size();
   });
   if (most == turns_.end()) return places_.end();
   const auto& [since, pod_uid] = *most->second.begin();
-  return now - since >= limits_.shortest_turn ? places_.find(pod_uid) : places_.end();
+  const auto own = turns_.find(newcomer);
+  const std::size_t has = own == turns_.end() ? 0 : own->second.size();
+  const bool comes_short = has + 1 < most->second.size();
+  return comes_short || now - since >= limits_.shortest_turn ? places_.find(pod_uid) : places_.end();
 }
 
 ReportPlaces::Stream ReportPlaces::free(Places::iterator place, Clock::TimePoint now) {

@@ -2,9 +2,10 @@
 //
 // A stream takes some 100 kB (a connection with TLS), so there are fewer places than there may be jobs.
 // Coordinators take turns: when all places are taken, a newcomer gets that of the stream that has been open
-// longest, of the namespace that has most, unless that one has only just begun. Whoever has lost its place
-// comes again and tells where its job stands. So many jobs of one tenant crowd out each other, and nobody
-// else. The pace is the pod's, however often it opens a stream. Safe for any thread.
+// longest, of the namespace that has most, unless that one has only just begun and the newcomer's namespace
+// has about as many. Whoever has lost its place comes again and tells where its job stands. So many jobs of
+// one tenant crowd out each other, and nobody else. The pace is the pod's, however often it opens a stream.
+// Safe for any thread.
 #pragma once
 
 #include <map>
@@ -56,7 +57,7 @@ class ReportPlaces {
   using Turns = std::set<std::pair<Clock::TimePoint, std::string>>;
 
   Pace pace_of_one_who_comes(const std::string& pod_uid, Clock::TimePoint now);
-  Places::iterator whose_turn_is_over(Clock::TimePoint now);
+  Places::iterator whose_turn_is_over(const std::string& newcomer, Clock::TimePoint now);
   Stream free(Places::iterator place, Clock::TimePoint now);
 
   const Limits limits_;

@@ -50,10 +50,19 @@ TEST_F(Places, OfTheNamespaceWithMostTheOneThatCameFirstMakesRoom) {
 
 TEST_F(Places, WhoHasOnlyJustBegunIsLeftAlone) {
   for (std::size_t i = 0; i < 3; ++i) admit("a", "pod-" + std::to_string(i), i, kStart);
-  EXPECT_FALSE(admit("b", "late", 3, kStart + 999ms).admitted);
-  const auto in_time = admit("b", "late", 3, kStart + 1s);
+  EXPECT_FALSE(admit("a", "late", 3, kStart + 999ms).admitted);
+  const auto in_time = admit("a", "late", 3, kStart + 1s);
   EXPECT_TRUE(in_time.admitted);
   EXPECT_EQ(in_time.crowded_out, stream(0));
+}
+
+// However often those of a namespace come anew.
+TEST_F(Places, ANamespaceWithFewerTakesOneAtOnce) {
+  for (std::size_t i = 0; i < 3; ++i) admit("a", "pod-" + std::to_string(i), i, kStart);
+  const auto first = admit("b", "late", 3, kStart);
+  EXPECT_TRUE(first.admitted);
+  EXPECT_EQ(first.crowded_out, stream(0));
+  EXPECT_FALSE(admit("b", "later", 4, kStart).admitted) << "two and one is as even as it gets";
 }
 
 TEST_F(Places, WhoLeavesMakesRoom) {

@@ -83,5 +83,23 @@ TEST(Shares, WhoeverFloodsWaitsBehindHimself) {
   EXPECT_TRUE(shares.take_stream("ada"));
 }
 
+// Whoever has rights in a namespace makes as many accounts as he likes.
+TEST(Shares, AccountsOfANamespaceHaveAPartTogether) {
+  testing::ManualClock clock;
+  Shares shares(clock, {.streams = 1, .streams_of_a_namespace = 2});
+  const auto account = [](const char* name_space, int number) {
+    return fmt::format("system:serviceaccount:{}:{}", name_space, number);
+  };
+  auto first = shares.take_stream(account("team-a", 1));
+  const auto second = shares.take_stream(account("team-a", 2));
+  ASSERT_TRUE(first && second);
+  const auto third = shares.take_stream(account("team-a", 3));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().message, "system:serviceaccounts:team-a has 2 streams open, and may not have more");
+  EXPECT_TRUE(shares.take_stream(account("team-b", 1)));
+  first->reset();
+  EXPECT_TRUE(shares.take_stream(account("team-a", 3)));
+}
+
 }  // namespace
 }  // namespace caravan::service

@@ -18,7 +18,8 @@ class Shares {
   struct Limits {
     double requests_per_second = 100;  // on the long run
     double burst = 400;
-    int streams = 64;  // open at once
+    int streams = 64;                  // open at once
+    int streams_of_a_namespace = 128;  // of all its ServiceAccounts, which whoever has rights in it may make
   };
   using Ticket = std::shared_ptr<void>;  // a stream counts as long as it is held
 
@@ -29,13 +30,14 @@ class Shares {
 
  private:
   void forget_the_rested();
-  void give_back(const std::string& user);
+  Answer<void> find_room(const std::string& whose, int most) const;
+  void give_back(const std::string& whose);
 
   Clock& clock_;
   const Limits limits_;
   std::mutex mutex_;
   std::map<std::string, Pace> paces_;
-  std::map<std::string, int> streams_;
+  std::map<std::string, int> streams_;  // by user, and by the group of a namespace's accounts
 };
 
 }  // namespace caravan::service
