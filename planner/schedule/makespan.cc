@@ -10,6 +10,7 @@ namespace caravan::planner {
 namespace {
 
 constexpr int kTimedStages = 256;
+constexpr int64_t kTimedUnits = int64_t{1} << 17;  // some 20 MB
 
 double backward(const PhaseTimes& times) {
   return times.backward_input + times.backward_weight;
@@ -155,15 +156,27 @@ double extrapolated(const ScheduleSpec& spec, const OpTimes& times) {
   return at_three + rounds * (at_three - at_two);
 }
 
+// 1F1B is timed without a list of its ops.
+bool is_timed(const ScheduleSpec& spec) {
+  if (spec.stages > kTimedStages) return false;
+  if (spec.kind == ScheduleKind::OneFOneB) return true;
+  const int64_t each = int64_t{spec.stages} * spec.chunks * spec.segments;
+  return each * std::min(spec.micro_batches, 3 * full_round(spec)) <= kTimedUnits;
+}
+
+// As if every stage were as slow as the slowest.
+double estimated(const ScheduleSpec& spec, const OpTimes& times) {
+  const double filling =
+      validates_afterwards(spec.kind) ? 0 : static_cast<double>(spec.stages - 1) / spec.chunks;
+  return (static_cast<double>(spec.micro_batches) + filling) *
+         (slowest(stages_of(spec, times)) + 2 * times.transfer);
+}
+
 }  // namespace
 
 double makespan(const ScheduleSpec& spec, const OpTimes& times) {
   if (spec.kind == ScheduleKind::GPipe) return gpipe(times.groups, times.transfer, spec.micro_batches);
-  if (spec.stages > kTimedStages) {
-    const int others = validates_afterwards(spec.kind) ? 0 : spec.stages - 1;
-    return static_cast<double>(spec.micro_batches + others) *
-           (slowest(stages_of(spec, times)) + 2 * times.transfer);
-  }
+  if (!is_timed(spec)) return estimated(spec, times);
   const bool is_short = spec.micro_batches <= 3 * full_round(spec);
   const double found = is_short ? timed(spec, times, spec.micro_batches) : extrapolated(spec, times);
   return std::max(found, least(spec, times));

@@ -3,7 +3,8 @@
 //
 // GPipe has a closed form. The others are timed op by op for up to three micro-batches a stage; from there
 // on each micro-batch adds what those of the last round added, or the slowest stage's time where that is
-// more. Pipelines of more than 256 stages are estimated as if every stage were as slow as the slowest.
+// more. Pipelines of more than 256 stages, and lists of more ops than fit into some 20 MB, are estimated as
+// if every stage were as slow as the slowest: whoever may make a job has an operator plan it.
 //
 // Pure. Assumes a spec that check_spec accepts.
 #pragma once

@@ -102,6 +102,15 @@ TEST(Makespan, ExtrapolatesLongStepsWithinAPercentOrTwo) {
   }
 }
 
+// Their ops would take an operator's memory.
+TEST(Makespan, OfTooManyOpsIsEstimatedWithoutTheirList) {
+  const Pipeline pipeline{.times = std::vector<PhaseTimes>(128, {1, 1, 1})};
+  const ScheduleSpec spec{
+      .kind = ScheduleKind::Interleaved, .stages = 128, .micro_batches = 256, .chunks = 8};
+  EXPECT_NEAR(predicted(spec, pipeline), 3 * (256 + 127.0 / 8), 1e-6);
+  EXPECT_NEAR(predicted(spec, pipeline), simulated(spec, pipeline), 1e-6);
+}
+
 TEST(Makespan, IsNeverLessThanTheWorkOfAnyStage) {
   std::mt19937 dice(3);
   for (int round = 0; round < 50; ++round) {
