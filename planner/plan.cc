@@ -53,7 +53,9 @@ PlanAnswer answer_request(const PlanRequest& request, const EngineProfile& profi
   } else if (const EvaluatedLayout* chosen = result.chosen()) {
     *answer.report.mutable_plan() = plan_message(request, *chosen, profile);
   } else {
-    answer.error = Error{describe_shortage(request, profile, result), ExitCode::kDoesNotFit};
+    answer.error = Error{options.says_what_would_do ? describe_shortage(request, profile, result)
+                                                    : name_shortage(request, profile, result),
+                         ExitCode::kDoesNotFit};
   }
   return answer;
 }
@@ -80,6 +82,7 @@ void leave_less_than(int64_t needed_bytes, int64_t usable_bytes, const EnginePro
   const auto less = static_cast<int64_t>(kClearlyLess * static_cast<double>(needed_bytes));
   const int64_t left = usable_bytes > 0 ? std::min(usable_bytes, less) : less;
   devices.memory_bytes = memory_for(left, devices, profile);
+  if (devices.machine) devices.machine->memory_bytes = *devices.memory_bytes * devices.count;
 }
 
 std::string in_words(const v1alpha1::MemoryCorrection& correction) {

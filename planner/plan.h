@@ -6,6 +6,7 @@
 // change, that would fit).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,11 +23,21 @@ namespace caravan::planner {
 
 struct EngineProfile;  // planner/engine_profile.h: the constants of a trainer
 
+// One whose memory and cores all ranks share, in equal parts.
+struct SharedMachine {
+  int64_t memory_bytes = 0;
+  int cores = 1;
+
+  int64_t memory_per_rank(int ranks) const { return memory_bytes / ranks; }
+  int threads_per_rank(int ranks) const { return std::max(1, cores / ranks); }
+};
+
 // What the job does not say about its devices.
 struct DeviceFacts {
-  // Used where spec.resources.device.memory is absent and the product is unknown; local mode gives the
-  // machine's memory divided by its ranks.
+  // Used where spec.resources.device.memory is absent and the product is unknown.
   std::optional<int64_t> memory_bytes = {};
+  // Of ranks on CPUs in local mode; its parts come before memory_bytes.
+  std::optional<SharedMachine> machine = {};
   std::optional<int> devices_per_node = {};
   // Of a rank on a CPU: each needs working memory of its own.
   int threads_per_rank = 1;
@@ -36,6 +47,9 @@ struct DeviceFacts {
 
 struct PlanOptions {
   bool all_candidates = false;  // also the layouts that the rule would never pick
+  // Where nothing fits: which number of devices and which change of the job would do. Takes as long as
+  // planning does.
+  bool says_what_would_do = true;
   // Asked before each layout is judged. True: planning ends without an answer, whose error says so.
   std::function<bool()> gives_up = {};
 };

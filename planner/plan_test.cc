@@ -69,6 +69,22 @@ TEST(PlanJob, SaysWhenNothingFitsAndStillListsTheCandidates) {
   EXPECT_GT(answer.report.candidates_size(), 10);
 }
 
+// More ranks of one machine have less of its memory each.
+TEST(PlanJob, NamesTheNumberOfRanksThatFitsIntoTheMachineThatTheyShare) {
+  const auto mistake_of = [](const char* preset, int ranks, int64_t bytes) {
+    const DeviceFacts facts{.machine = SharedMachine{.memory_bytes = bytes, .cores = 2}};
+    v1alpha1::JobSpec spec = cpu_job(preset, ranks);
+    spec.mutable_training()->set_global_batch_sequences(ranks);
+    const auto report = plan_job(spec, facts, default_profile());
+    return report ? "" : report.error().message;
+  };
+  EXPECT_EQ(mistake_of("llama-mini", 2, int64_t{16} << 30), "");
+  EXPECT_THAT(mistake_of("llama-mini", 256, int64_t{16} << 30),
+              HasSubstr("The smallest number of devices that fits is 1."));
+  EXPECT_THAT(mistake_of("llama3-8b", 2, int64_t{24} << 30),
+              HasSubstr("No other number of ranks fits, since all share the memory of this machine."));
+}
+
 TEST(PlanJob, PredictsNoSpeedForCpus) {
   const auto report = plan_job(cpu_job("llama-mini", 2), {}, default_profile());
   ASSERT_TRUE(report) << report.error().message;

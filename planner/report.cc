@@ -142,6 +142,22 @@ void write_layout(const Layout& layout, v1alpha1::Plan& message) {
   set_layout(message, layout);
 }
 
+void set_memory(v1alpha1::Plan& message, const PlanRequest& request, const Layout& layout,
+                const EngineProfile& profile) {
+  const MemoryModel memory(request, layout, profile);
+  const Placement placement = place_layers(layout);
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
+    const MemoryTerms terms = memory.of_stage(layout, placement, stage);
+    message.add_peak_bytes_per_stage(terms.total());
+    *message.add_memory_per_stage() = terms_message(terms);
+  }
+  if (!request.writes_checkpoints || !request.devices.gpu) return;
+  int64_t snapshot = 0;
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
+    snapshot = std::max(snapshot, snapshot_bytes(request, layout, stage, profile));
+  message.set_host_snapshot_bytes(snapshot * request.devices.per_node);
+}
+
 v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& chosen,
                             const EngineProfile& profile) {
   v1alpha1::Plan message;
@@ -152,15 +168,7 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   message.set_source(request.fixed.all_sizes() ? reasons::kUserSpecified : reasons::kHeuristicSelected);
   message.set_reason(chosen.reason);
   message.set_parameters(parameter_count(request.shape));
-  int64_t snapshot = 0;
-  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
-    snapshot = std::max(snapshot, snapshot_bytes(request, layout, stage, profile));
-    const MemoryTerms terms = predict_stage_memory(request, layout, stage, profile);
-    message.add_peak_bytes_per_stage(terms.total());
-    *message.add_memory_per_stage() = terms_message(terms);
-  }
-  if (request.writes_checkpoints && request.devices.gpu)
-    message.set_host_snapshot_bytes(snapshot * request.devices.per_node);
+  set_memory(message, request, layout, profile);
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   if (chosen.time.seconds) set_speed(message, request, chosen.time);
   if (const auto error = step_time_error(request.devices, profile)) message.set_step_time_error(*error);

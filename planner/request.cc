@@ -7,6 +7,7 @@
 
 #include "common/quantity.h"
 #include "planner/job_shape.h"
+#include "planner/model/parameters.h"
 #include "planner/work/stage_shape.h"
 
 namespace caravan::planner {
@@ -25,7 +26,6 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   const int usual = pool.gpu ? (pool.known ? pool.known->devices_per_node : 8) : kCpuDevicesPerNode;
   pool.node_size = resources.has_devices_per_node() ? resources.devices_per_node()
                                                     : facts.devices_per_node.value_or(usual);
-  if (!pool.gpu) pool.threads = facts.threads_per_rank;
   if (pool.count > pool.maximum()) {
     return bad_input(
         fmt::format("spec.resources.devices: devices must be at most {0} x devicesPerNode: a job may have at "
@@ -44,6 +44,9 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   } else {
     pool.memory_bytes = facts.memory_bytes;
   }
+  if (!pool.gpu) pool.threads = facts.threads_per_rank;
+  const bool nobody_says = resources.device().memory().empty() && !pool.known;
+  if (!pool.gpu && facts.machine && nobody_says) pool.share(*facts.machine);
   if (pool.gpu && !pool.memory_bytes) {
     return bad_input(fmt::format(
         "spec.resources.device: the memory of {} is not known; set product to one of {}, or set memory",
@@ -108,7 +111,8 @@ Status check_positive(const v1alpha1::JobSpec& spec) {
   return {};
 }
 
-// Bytes and operations are counted with 64 bits.
+}  // namespace
+
 Status check_counts(const PlanRequest& request) {
   constexpr double kMost = 0x1p55;
   constexpr double kTensorsOfALayer = 16;
@@ -117,18 +121,21 @@ Status check_counts(const PlanRequest& request) {
       static_cast<double>(std::max({shape.hidden, shape.ffn, shape.vocab, shape.heads * shape.head_dim}));
   const double tokens = static_cast<double>(request.training.sequence_length) *
                         static_cast<double>(request.fixed.micro_batch_size.value_or(1));
-  const double elements = tokens * widest * kTensorsOfALayer * static_cast<double>(shape.layers);
+  const bool holds_all = request.fixed.schedule == ScheduleKind::GPipe;
+  const double held = holds_all ? static_cast<double>(request.training.global_batch_sequences) : 1;
+  const double elements = tokens * widest * kTensorsOfALayer * static_cast<double>(shape.layers) * held;
   const double products = tokens * widest * static_cast<double>(shape.hidden);
   const double scores = tokens * static_cast<double>(request.training.sequence_length) *
                         static_cast<double>(shape.heads) * bytes_of(ElementType::FP32);
+  if (const auto parameters = static_cast<double>(parameter_count(shape)); parameters >= kMost)
+    return bad_input(
+        fmt::format("spec.model: {:.3g} parameters are more than can be planned for", parameters));
   if (std::max({elements, products, scores}) < kMost) return {};
   return bad_input(
       fmt::format("spec.training.sequenceLength: {:.3g} tokens of a micro-batch are more than can be planned "
                   "for with a model of this size",
                   tokens));
 }
-
-}  // namespace
 
 Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts) {
   if (Status status = check_positive(spec); !status) return tl::unexpected(status.error());

@@ -31,14 +31,21 @@ struct TrainingNumbers {
 struct DevicePool {
   bool gpu = true;
   int count = 1;
-  int node_size = 1;                    // devices that a node has
-  int per_node = 1;                     // of this job on one node; on the last one perhaps fewer
-  std::optional<int64_t> memory_bytes;  // of one device; absent where nobody knows
-  int threads = 1;                      // of one rank on a CPU; libraries have scratch for each
+  int node_size = 1;                     // devices that a node has
+  int per_node = 1;                      // of this job on one node; on the last one perhaps fewer
+  std::optional<int64_t> memory_bytes;   // of one device; absent where nobody knows
+  int threads = 1;                       // of one rank on a CPU; libraries have scratch for each
+  std::optional<SharedMachine> machine;  // where the memory and the threads are parts of one
   std::string product;
   std::optional<DeviceProduct> known;  // absent: no speed, no MFU
 
   int maximum() const { return kMaximumNodes * node_size; }
+
+  void share(const SharedMachine& shared) {
+    machine = shared;
+    memory_bytes = shared.memory_per_rank(count);
+    threads = shared.threads_per_rank(count);
+  }
 
   // By fast links: those of a node, or of a rack where a switch joins them.
   bool has_rack_switch() const { return known && known->link_domain > known->devices_per_node; }
@@ -77,6 +84,9 @@ struct PlanRequest {
   // One use of memory takes more than is predicted, as a rank has shown.
   std::optional<v1alpha1::MemoryCorrection> correction = {};
 };
+
+// Bytes and operations are counted with 64 bits: whether those of a request can be.
+Status check_counts(const PlanRequest& request);
 
 Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts);
 

@@ -99,9 +99,11 @@ JobSpec with_defaults(JobSpec spec) {
   return spec;
 }
 
-Status fits(const JobSpec& spec, const Machine& machine) {
-  const auto plan = planner::plan_job(with_defaults(spec), device_facts(spec.resources(), machine),
-                                      planner::default_engine_profile());
+// Of a job that is not the last try, nobody reads what would do.
+Status fits(const JobSpec& spec, const Machine& machine, bool says_what_would_do = false) {
+  const auto plan =
+      planner::plan_job(with_defaults(spec), device_facts(spec.resources(), machine),
+                        planner::default_engine_profile(), {.says_what_would_do = says_what_would_do});
   return plan ? Status{} : tl::unexpected(plan.error());
 }
 
@@ -137,6 +139,12 @@ Status fill_smallest(const JobWish& wish, const Machine& machine, JobSpec& spec)
        devices *= 2)
     filled = fill_sizes(wish, machine, devices, spec);
   return filled;
+}
+
+Status fill(const JobWish& wish, const Machine& machine, JobSpec& spec) {
+  const Status filled = fill_smallest(wish, machine, spec);
+  const bool does_not_fit = !filled && filled.error().code == ExitCode::kDoesNotFit;
+  return does_not_fit ? fits(spec, machine, /*says_what_would_do=*/true) : filled;
 }
 
 // With its default, so that taking the comment away changes nothing yet; else with a value to begin with.
@@ -192,7 +200,7 @@ Result<NewJob> make_new_job(const JobWish& wish, const Machine& machine) {
   if (Status filled = fill_model(wish, made); !filled) return tl::unexpected(filled.error());
   JobSpec& spec = *made.job.mutable_spec();
   fill_data(wish, spec);
-  if (Status filled = fill_smallest(wish, machine, spec); !filled)
+  if (Status filled = fill(wish, machine, spec); !filled)
     return tl::unexpected(explained(filled.error(), wish));
   made.suggested = suggestions_for(spec);
   note_sizes(wish, made);

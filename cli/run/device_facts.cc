@@ -5,11 +5,10 @@
 namespace caravan::cli {
 
 planner::DeviceFacts device_facts(const v1alpha1::Resources& resources, const Machine& machine) {
+  const planner::SharedMachine shared{.memory_bytes = machine.memory_bytes, .cores = machine.cores};
   planner::DeviceFacts facts;
-  if (resources.device().kind() != v1alpha1::Device::CPU) return facts;
-  const int ranks = std::max(1, resources.devices());
-  facts.memory_bytes = machine.memory_bytes / ranks;
-  facts.threads_per_rank = std::max(1, machine.cores / ranks);
+  facts.threads_per_rank = shared.threads_per_rank(std::max(1, resources.devices()));
+  if (resources.device().kind() == v1alpha1::Device::CPU) facts.machine = shared;
   return facts;
 }
 

@@ -1,5 +1,5 @@
-// What the planner should know of devices that a job does not describe: on CPUs, this machine's share of a
-// rank.
+// What the planner should know of devices that a job does not describe: on CPUs, that they share this
+// machine.
 #pragma once
 
 #include "caravan/v1alpha1/job.pb.h"

@@ -6,6 +6,7 @@
 
 #include "cli/load_devices.h"
 #include "cli/run/claims.h"
+#include "cli/run/device_facts.h"
 #include "cli/run/preflight.h"
 #include "cli/shape_of_folder.h"
 #include "common/quantity.h"
@@ -129,18 +130,15 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
 
   auto own = own_products(options.device_catalogue);
   if (!own) return tl::unexpected(own.error());
-  const int ranks = spec.resources().devices();
-  const int64_t memory_per_rank = machine.memory_bytes / ranks;
+  const int64_t memory_per_rank = machine.memory_bytes / spec.resources().devices();
   fit_to_machine(*nodes, memory_per_rank, *own, *spec.mutable_resources(), run.notices);
-  const bool on_gpu = is_for_gpus(spec);
-  run.facts = {.memory_bytes = on_gpu ? std::nullopt : std::optional(memory_per_rank),
-               .devices_per_node = spec.resources().devices_per_node(),
-               .threads_per_rank = std::max(1, machine.cores / ranks),
-               .own_products = *std::move(own)};
+  run.facts = device_facts(spec.resources(), machine);
+  run.facts.devices_per_node = spec.resources().devices_per_node();
+  run.facts.own_products = *std::move(own);
   Result<v1alpha1::PlanReport> report = planner::plan_job(spec, run.facts, planner::default_engine_profile());
   if (!report) return tl::unexpected(report.error());
   run.job.set_nodes(*nodes);
-  if (on_gpu) run.gpus = machine.gpus;
+  if (is_for_gpus(spec)) run.gpus = machine.gpus;
   take(*std::move(report), run);
   return run;
 }

@@ -76,21 +76,24 @@ std::string say_choice(const std::vector<Trial>& trials) {
                      more);
 }
 
+// says_what_would_do: see planner/plan.h.
+Result<v1alpha1::PlanReport> plan_at(const SurveyedJob& place, bool says_what_would_do = true) {
+  return planner::plan_job(place.spec, place.facts, planner::default_engine_profile(),
+                           {.says_what_would_do = says_what_would_do});
+}
+
 // Of the largest pool: the one that the fewest devices stand in the way of.
 Error refusal_of(const std::vector<Trial>& trials) {
   const Trial& first = trials.front();
+  const auto told = plan_at(*first.place);
   std::vector<std::string> others;
   for (std::size_t i = 1; i < std::min(trials.size(), 1 + kMostInWords); ++i)
     others.push_back(name_of(trials[i].pool()));
-  Error error = first.answer.error();
+  Error error = told ? first.answer.error() : told.error();
   const char* stop = error.message.ends_with('.') ? "" : ".";
   error.message = fmt::format("{}{} That is of the nodes with {}; no other pool serves either: {}.",
                               error.message, stop, name_of(first.pool()), fmt::join(others, ", "));
   return error;
-}
-
-Result<v1alpha1::PlanReport> plan_at(const SurveyedJob& place) {
-  return planner::plan_job(place.spec, place.facts, planner::default_engine_profile());
 }
 
 }  // namespace
@@ -103,7 +106,8 @@ Result<ChosenPlace> choose_place(const std::vector<SurveyedJob>& places) {
   }
   std::vector<Trial> trials;
   for (const SurveyedJob& place : places) {
-    if (trials.size() < kMostPools) trials.push_back({.place = &place, .answer = plan_at(place)});
+    if (trials.size() < kMostPools)
+      trials.push_back({.place = &place, .answer = plan_at(place, /*says_what_would_do=*/false)});
   }
   std::ranges::stable_sort(trials, is_better);
   if (!trials.front().answer) return tl::unexpected(refusal_of(trials));

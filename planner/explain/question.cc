@@ -8,14 +8,25 @@
 #include <charconv>
 #include <vector>
 
+#include "caravan/v1alpha1/job.pb.h"
+#include "caravan/v1alpha1/options.pb.h"
+
 namespace caravan::planner {
 namespace {
 
-std::optional<int> read_number(const std::string& text, int minimum) {
+const v1alpha1::FieldRules& rules_of(const char* name) {
+  const auto* field = v1alpha1::Parallelism::descriptor()->FindFieldByCamelcaseName(name);
+  return field->options().GetExtension(v1alpha1::rules);
+}
+
+// Within the schema's bounds.
+std::optional<int> read_number(const char* name, const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && number >= minimum ? std::optional(number) : std::nullopt;
+  const v1alpha1::FieldRules& rules = rules_of(name);
+  const bool holds = whole && number >= rules.minimum() && number <= rules.maximum();
+  return holds ? std::optional(number) : std::nullopt;
 }
 
 std::optional<bool> read_switch(const std::string& text) {
@@ -40,33 +51,36 @@ bool put(const Read& value, Target& target) {
 
 struct Key {
   const char* name;
-  const char* values;
-  bool (*set)(FixedChoices& fixed, const std::string& text);
+  const char* values;  // null: what the schema says
+  bool (*set)(FixedChoices& fixed, const char* name, const std::string& text);
 };
 
-constexpr const char* kCount = "a whole number from 1";
+template <auto kChoice>
+bool set_number(FixedChoices& fixed, const char* name, const std::string& text) {
+  return put(read_number(name, text), fixed.*kChoice);
+}
 
 constexpr std::array kKeys = {
-    Key{"tensor", kCount,
-        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.tensor); }},
-    Key{"pipeline", kCount,
-        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.pipeline); }},
-    Key{"data", kCount, [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.data); }},
-    Key{"microBatchSize", kCount,
-        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.micro_batch_size); }},
-    Key{"virtualStages", kCount,
-        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.virtual_stages); }},
-    Key{"segments", kCount,
-        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.segments); }},
-    Key{"zeroStage", "0, 1, 2 or 3",
-        [](auto& fixed, const auto& text) { return put(read_number(text, 0), fixed.zero_stage); }},
+    Key{"tensor", nullptr, set_number<&FixedChoices::tensor>},
+    Key{"pipeline", nullptr, set_number<&FixedChoices::pipeline>},
+    Key{"data", nullptr, set_number<&FixedChoices::data>},
+    Key{"microBatchSize", nullptr, set_number<&FixedChoices::micro_batch_size>},
+    Key{"virtualStages", nullptr, set_number<&FixedChoices::virtual_stages>},
+    Key{"segments", nullptr, set_number<&FixedChoices::segments>},
+    Key{"zeroStage", nullptr, set_number<&FixedChoices::zero_stage>},
     Key{"sequenceParallel", "true or false",
-        [](auto& fixed, const auto& text) { return put(read_switch(text), fixed.sequence_parallel); }},
+        [](auto& fixed, auto, const auto& text) { return put(read_switch(text), fixed.sequence_parallel); }},
     Key{"activationCheckpointing", "Always, Never or WhenNeeded",
-        [](auto& fixed, const auto& text) { return put(read_policy(text), fixed.checkpointing); }},
+        [](auto& fixed, auto, const auto& text) { return put(read_policy(text), fixed.checkpointing); }},
     Key{"schedule", "GPipe, 1F1B, Interleaved, ZBH1, ZBH2, VMin, VHalf, VZB, Seq1F1B or SeqZBH1",
-        [](auto& fixed, const auto& text) { return put(schedule_from_name(text), fixed.schedule); }},
+        [](auto& fixed, auto, const auto& text) { return put(schedule_from_name(text), fixed.schedule); }},
 };
+
+std::string values_of(const Key& key) {
+  if (key.values != nullptr) return key.values;
+  const v1alpha1::FieldRules& rules = rules_of(key.name);
+  return fmt::format("a whole number from {} to {}", rules.minimum(), rules.maximum());
+}
 
 std::string key_names() {
   std::vector<std::string> names;
@@ -114,11 +128,12 @@ Result<PlanRequest> ask_about(PlanRequest request, const std::string& question) 
         std::ranges::find_if(kKeys, [&](const Key& known) { return assignment.key == known.name; });
     if (key == kKeys.end())
       return bad_input(fmt::format("--why: \"{}\" is none of {}", assignment.key, key_names()));
-    if (!key->set(request.fixed, assignment.value)) {
+    if (!key->set(request.fixed, key->name, assignment.value)) {
       return bad_input(
-          fmt::format("--why: {} must be {}; it is \"{}\"", key->name, key->values, assignment.value));
+          fmt::format("--why: {} must be {}; it is \"{}\"", key->name, values_of(*key), assignment.value));
     }
   }
+  if (Status counted = check_counts(request); !counted) return tl::unexpected(counted.error());
   return request;
 }
 

@@ -53,8 +53,11 @@ TEST(AskAbout, NamesWhatItDoesNotUnderstand) {
   const std::pair<const char*, const char*> cases[] = {
       {"tensr=4", "\"tensr\" is none of tensor, pipeline,"},
       {"tensor=4,", "\"\" is none of "},
-      {"tensor", "tensor must be a whole number from 1; it is \"\""},
-      {"tensor=0", "tensor must be a whole number from 1; it is \"0\""},
+      {"tensor", "tensor must be a whole number from 1 to 16; it is \"\""},
+      {"tensor=0", "tensor must be a whole number from 1 to 16; it is \"0\""},
+      {"tensor=65536,pipeline=65536", "tensor must be "},
+      {"segments=2000000000", "segments must be "},
+      {"zeroStage=7", "zeroStage must be "},
       {"data=2x", "data must be "},
       {"sequenceParallel=yes", "sequenceParallel must be true or false"},
       {"activationCheckpointing=never", "must be Always, Never or WhenNeeded"},

@@ -28,6 +28,7 @@ class FitSearch {
 
   // How much that was: stages times as many micro-batches, and much more where ops are arranged.
   int64_t looked_at() const { return looked_at_; }
+  void count(int64_t looks) { looked_at_ += looks; }
 
  private:
   bool fits(const PlanRequest& request, const Layout& layout) {
@@ -65,6 +66,7 @@ class FitSearch {
 PlanRequest with_devices(PlanRequest request, int count) {
   request.devices.count = count;
   request.devices.per_node = spread(count, request.devices.node_size).ranks_per_node();
+  if (const auto machine = request.devices.machine) request.devices.share(*machine);
   return request;
 }
 
@@ -105,6 +107,7 @@ class DeviceCountSearch {
 
  private:
   static constexpr int64_t kMostLookedAt = int64_t{1} << 29;  // some seconds
+  static constexpr int64_t kJudging = int64_t{1} << 13;       // of the layouts of three sizes
 
   int widest_tensor() const {
     const DevicePool& devices = request_.devices;
@@ -116,16 +119,36 @@ class DeviceCountSearch {
     return count < node || count % node == 0;
   }
 
-  bool fits(int64_t tensor, int64_t pipeline, int64_t data) {
-    const PlanRequest request = with_devices(request_, static_cast<int>(tensor * pipeline * data));
-    const auto layouts = layouts_of_sizes(request, profile_, static_cast<int>(tensor),
-                                          static_cast<int>(pipeline), static_cast<int>(data));
-    return fit_.any(request, layouts);
+  struct Layouts {
+    PlanRequest request;
+    std::vector<Layout> layouts;
+  };
+
+  Layouts with_sizes(int64_t tensor, int64_t pipeline, int64_t data) const {
+    PlanRequest request = with_devices(request_, static_cast<int>(tensor * pipeline * data));
+    auto layouts = layouts_of_sizes(request, profile_, static_cast<int>(tensor), static_cast<int>(pipeline),
+                                    static_cast<int>(data));
+    return {std::move(request), std::move(layouts)};
   }
 
+  bool fits(int64_t tensor, int64_t pipeline, int64_t data) {
+    const Layouts of_sizes = with_sizes(tensor, pipeline, data);
+    return fit_.any(of_sizes.request, of_sizes.layouts);
+  }
+
+  bool is_legal(int64_t tensor, int64_t pipeline, int64_t data) {
+    fit_.count(kJudging);
+    const Layouts of_sizes = with_sizes(tensor, pipeline, data);
+    return std::ranges::any_of(of_sizes.layouts, [&](const Layout& layout) {
+      return !find_illegality(of_sizes.request, layout, profile_);
+    });
+  }
+
+  // Of more replicas each needs less memory, but their micro-batches may be too few for a schedule.
   void try_sizes(int64_t tensor, int64_t pipeline) {
     const int64_t each = tensor * pipeline;
     const auto fits_with = [&](int64_t data) { return fits(tensor, pipeline, data); };
+    const auto breaks_a_rule = [&](int64_t data) { return !is_legal(tensor, pipeline, data); };
     std::vector<int64_t> counts;
     for (const int64_t count : replica_counts_) {
       if (each * count < limit() && is_whole(each * count)) counts.push_back(count);
@@ -134,9 +157,12 @@ class DeviceCountSearch {
     // One replica has no buffers for the sum over replicas.
     if (counts.front() == 1 && fits_with(1)) {
       best_ = static_cast<int>(each);
-    } else if (fits_with(counts.back())) {
-      best_ = static_cast<int>(each * *std::ranges::partition_point(counts, std::not_fn(fits_with)));
+      return;
     }
+    if (!fits_with(counts.back()) && !breaks_a_rule(counts.back())) return;
+    std::erase_if(counts, breaks_a_rule);
+    if (counts.empty() || !fits_with(counts.back())) return;
+    best_ = static_cast<int>(each * *std::ranges::partition_point(counts, std::not_fn(fits_with)));
   }
 
   int64_t limit() const { return best_.value_or(request_.devices.maximum() + 1); }

@@ -155,7 +155,8 @@ std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& prof
   if (profile.stage_split == StageSplit::Filled)
     return fill_stages(layers, stages, head_in_parameters(request.shape));
   if (stages == 1) return {static_cast<int>(layers)};
-  std::vector<int> split = split_layers(layers, stages, head_in_time(request, layout, profile));
+  const int fewest = layers < int64_t{stages} * layout.virtual_stages ? 1 : layout.virtual_stages;
+  std::vector<int> split = split_layers(layers, stages, head_in_time(request, layout, profile), fewest);
   if (stands_as_a_v(layout.schedule)) std::ranges::reverse(split);  // the head stands on the first stage
   return split;
 }

@@ -62,6 +62,18 @@ const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& can
   return nearest;
 }
 
+// And the last one, split less, that some rule forbids.
+const EvaluatedLayout* nearest_illegal(const std::vector<EvaluatedLayout>& candidates,
+                                       const EvaluatedLayout& chosen) {
+  const EvaluatedLayout* nearest = nullptr;
+  for (const EvaluatedLayout& candidate : candidates) {
+    if (&candidate == &chosen) break;
+    if (candidate.illegality && model_parallel(candidate.layout) < model_parallel(chosen.layout))
+      nearest = &candidate;
+  }
+  return nearest;
+}
+
 // candidates: as far as the search went.
 std::string why_checkpointing(const PlanRequest& request, const std::vector<EvaluatedLayout>& candidates,
                               const Layout& layout) {
@@ -110,9 +122,13 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
     return fmt::format("That fits{}{} ({}){}.", with_chance(chosen), checkpointing, need_text,
                        with_ease ? ", so nothing is gained by splitting it" : "");
   }
-  const std::string fit = fmt::format("That is the least splitting that fits{}{}: a device needs {}",
-                                      with_chance(chosen), checkpointing, need_text);
   const EvaluatedLayout* smaller = nearest_too_large(candidates, chosen);
+  const EvaluatedLayout* illegal = smaller ? nullptr : nearest_illegal(candidates, chosen);
+  const std::string fit =
+      fmt::format("That is the least splitting that {}{}{}: a device needs {}",
+                  illegal ? "is possible" : "fits", with_chance(chosen), checkpointing, need_text);
+  if (illegal)
+    return fmt::format("{}. Of {}: {}.", fit, layout_label(illegal->layout), illegal->illegality->sentence);
   if (!smaller) return fit + ".";
   return fmt::format("{}, and {} would need {}{}.", fit, layout_label(smaller->layout),
                      readable_bytes(smaller->memory.peak_bytes()), chance_if_risky(*smaller));

@@ -90,6 +90,8 @@ std::string say_devices(const PlanRequest& request, const DeviceCount& count) {
     return fmt::format(" The smallest number of devices that fits is {}.", *count.smallest);
   if (count.smallest) return fmt::format(" {} devices would do.", *count.smallest);
   if (!count.everything_tried) return "";
+  if (request.devices.machine)
+    return " No other number of ranks fits, since all share the memory of this machine.";
   return fmt::format(" No number of devices up to {} fits.", request.devices.maximum());
 }
 
@@ -101,21 +103,27 @@ std::string enough_bytes(int64_t bytes) {
 
 }  // namespace
 
+std::string name_shortage(const PlanRequest& request, const EngineProfile& profile,
+                          const SearchResult& result) {
+  const EvaluatedLayout& best = leanest(result);
+  return fmt::format(
+      "spec.resources: the job does not fit on {}: of {} layouts {} needs least, and there {}.",
+      devices_in_words(request.devices), result.candidates.size(), layout_label(best.layout),
+      shortage_reason(request, profile, best));
+}
+
 std::string describe_shortage(const PlanRequest& request, const EngineProfile& profile,
                               const SearchResult& result) {
-  const EvaluatedLayout& best = leanest(result);
-  std::string text =
-      fmt::format("spec.resources: the job does not fit on {}: of {} layouts {} needs least, and there {}.",
-                  devices_in_words(request.devices), result.candidates.size(), layout_label(best.layout),
-                  shortage_reason(request, profile, best));
+  std::string text = name_shortage(request, profile, result);
   const auto freed = free_sizes(request, profile);
   if (freed) text += fmt::format(" These devices suffice with {}.", *freed);
   text += say_devices(request, smallest_device_count(request, profile));
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);
   } else if (!freed) {
-    text += fmt::format(" On as many devices each needs at least {} of memory.",
-                        enough_bytes(memory_for(best.memory.peak_bytes(), request.devices, profile)));
+    text +=
+        fmt::format(" On as many devices each needs at least {} of memory.",
+                    enough_bytes(memory_for(leanest(result).memory.peak_bytes(), request.devices, profile)));
   }
   return text;
 }

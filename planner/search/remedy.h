@@ -7,7 +7,10 @@
 
 namespace caravan::planner {
 
-// Needs a request for which something is legal and nothing fits.
+// All need a request for which something is legal and nothing fits. How much is missing, alone:
+std::string name_shortage(const PlanRequest& request, const EngineProfile& profile,
+                          const SearchResult& result);
+// And what would do:
 std::string describe_shortage(const PlanRequest& request, const EngineProfile& profile,
                               const SearchResult& result);
 

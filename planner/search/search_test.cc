@@ -64,6 +64,25 @@ TEST(SplitLayers, SparesTheFirstStageAndTheOneWithTheHead) {
   EXPECT_EQ(split_layers(4, 4, 9), (std::vector<int>{1, 1, 1, 1}));
 }
 
+// Both chunks of a V have a layer, also on the stage with the head.
+TEST(SplitLayers, EveryStageHasAsManyLayersAsChunks) {
+  for (int stages = 2; stages <= 32; ++stages) {
+    for (int layers = 2 * stages; layers <= 4 * stages; ++layers) {
+      for (const double head : {0.0, 1.9, 7.5}) {
+        const auto split = split_layers(layers, stages, head, 2);
+        EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), layers);
+        EXPECT_GE(std::ranges::min(split), 2) << layers << " layers, " << stages << " stages, head " << head;
+      }
+    }
+  }
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 16);
+  job.mutable_parallelism()->set_pipeline(16);
+  job.mutable_parallelism()->set_schedule("VHalf");
+  const SearchResult result = search_layouts(request_of(job), default_profile(), {});
+  ASSERT_NE(result.chosen(), nullptr);
+  EXPECT_EQ(result.chosen()->layout.layers_per_stage, std::vector<int>(16, 2));
+}
+
 // nanotron's assignment of 32 layers and a head that costs 2.2 of them.
 TEST(SplitLayers, FilledStagesTakeLayersUntilTheyHaveMoreThanTheirShare) {
   EXPECT_EQ(fill_stages(32, 8, 2.2), (std::vector<int>{5, 4, 4, 5, 4, 4, 4, 2}));
@@ -554,6 +573,27 @@ TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
   }
 }
 
+// One replica is too large, and the most replicas have too few micro-batches for the schedule.
+TEST(Shortage, CountsDevicesOnWhichTheScheduleThatIsAskedForHasItsMicroBatches) {
+  v1alpha1::JobSpec job = gpu_job("llama3-70b", 16);
+  job.mutable_training()->set_global_batch_sequences(64);
+  v1alpha1::Parallelism& fixed = *job.mutable_parallelism();
+  fixed.set_tensor(8);
+  fixed.set_pipeline(2);
+  fixed.set_schedule("Interleaved");
+  fixed.set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Never);
+  const auto fits_on = [&](int devices) {
+    job.mutable_resources()->set_devices(devices);
+    return anything_fits(request_of(job), default_profile());
+  };
+  int smallest = 16;
+  while (smallest < 1024 && !fits_on(smallest)) smallest *= 2;
+  ASSERT_GT(smallest, 16);
+  ASSERT_LT(smallest, 1024) << "with a single micro-batch";
+  job.mutable_resources()->set_devices(16);
+  EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), (DeviceCount{smallest, true}));
+}
+
 // Of very long sequences, which fit only cut into segments.
 TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
   v1alpha1::JobSpec job = gpu_job("llama3.2-1b", 1, "A100-40GB");
@@ -589,6 +629,34 @@ TEST(SearchLayouts, WhatCannotBeCountedIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
               HasSubstr("2.75e+11 tokens of a micro-batch are more than can be planned"));
+}
+
+// Of sums that have gone round, a job that no device holds would fit.
+TEST(SearchLayouts, WeightsAndHeldMicroBatchesThatCannotBeCountedAreRefused) {
+  v1alpha1::JobSpec held = gpu_job("llama3.1-8b", 8);
+  held.mutable_training()->set_sequence_length(1 << 21);
+  held.mutable_training()->set_global_batch_sequences(1 << 24);
+  EXPECT_TRUE(read_request(held, {}));
+  held.mutable_parallelism()->set_schedule("GPipe");
+  const auto all_at_once = read_request(held, {});
+  ASSERT_FALSE(all_at_once);
+  EXPECT_THAT(all_at_once.error().message, HasSubstr("are more than can be planned for"));
+
+  v1alpha1::JobSpec wide = gpu_job("llama3-8b", 1);
+  wide.mutable_training()->set_sequence_length(128);
+  wide.mutable_model()->clear_preset();
+  v1alpha1::Architecture& model = *wide.mutable_model()->mutable_architecture();
+  model.set_hidden_size(1 << 20);
+  model.set_layers(2048);
+  model.set_heads(1 << 16);
+  model.set_kv_heads(1 << 16);
+  model.set_head_dim(1024);
+  model.set_ffn_size(1024);
+  model.set_vocab_size(1024);
+  const auto refused = read_request(wide, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("spec.model: "));
+  EXPECT_THAT(refused.error().message, HasSubstr("parameters are more than can be planned for"));
 }
 
 // Attention in fp32 on a GPU has as many at once.
@@ -644,6 +712,15 @@ TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
 
 std::string reason_of_pick(const PlanRequest& request) {
   return search_layouts(request, default_profile(), {}).chosen()->reason;
+}
+
+TEST(SearchLayouts, SayWhichRuleForbidsLessSplittingWhereMemoryDoesNot) {
+  v1alpha1::JobSpec job = cpu_job("llama-mini", 3);
+  job.mutable_training()->set_global_batch_sequences(8);
+  EXPECT_THAT(reason_of_pick(request_of(job)),
+              HasSubstr("That is the least splitting that is possible: a device needs "));
+  EXPECT_THAT(reason_of_pick(request_of(job)),
+              HasSubstr("Of TP1 PP1 DP3: globalBatchSequences must be divisible by data x microBatchSize"));
 }
 
 TEST(SearchLayouts, SayWhatTheUserFixedInsteadOfClaimingIt) {

@@ -11,10 +11,10 @@ namespace {
 
 // Of as many layers as the fullest of the stages before has, the last one gets what makes the pipeline's
 // slowest stage fastest; of equals the most, which spares the first stage.
-int layers_of_last(int layers, int stages, double head_layers) {
-  int best = 1;
+int layers_of_last(int layers, int stages, double head_layers, int fewest) {
+  int best = fewest;
   double least = layers + head_layers;
-  for (int last = 1; last <= (layers + stages - 1) / stages; ++last) {
+  for (int last = fewest; last <= (layers + stages - 1) / stages; ++last) {
     const int fullest = (layers - last + stages - 2) / (stages - 1);
     const double slowest = std::max<double>(fullest, last + head_layers);
     if (slowest > least) continue;
@@ -36,10 +36,10 @@ double head_in_parameters(const ModelShape& shape) {
   return static_cast<double>(embedding_parameters(shape)) / static_cast<double>(layer_parameters(shape));
 }
 
-std::vector<int> split_layers(int64_t layers, int stages, double head_layers) {
+std::vector<int> split_layers(int64_t layers, int stages, double head_layers, int fewest) {
   const auto count = static_cast<int>(layers);
   if (stages == 1) return {count};
-  const int last = layers_of_last(count, stages, head_layers);
+  const int last = layers_of_last(count, stages, head_layers, fewest);
   std::vector<int> split(static_cast<std::size_t>(stages), (count - last) / (stages - 1));
   split.back() = last;
   int left = (count - last) % (stages - 1);

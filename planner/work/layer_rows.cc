@@ -129,9 +129,13 @@ class LayerRows : public RowBuilder {
          .waits = {.activations = input}});
   }
 
-  // The libraries of GPUs know attention in bf16 alone; what stands in for it has all scores at once
-  // (worker/trainer/device/cuda/plain_attention.cc).
-  bool has_all_scores() const { return stage_.gpu && stage_.storage != ElementType::BF16; }
+  // The libraries of GPUs know attention in bf16 alone, with heads of up to 256 and in steps of 8; what
+  // stands in for it has all scores at once (worker/trainer/device/cuda/plain_attention.cc).
+  bool has_all_scores() const {
+    if (!stage_.gpu) return false;
+    const int64_t head = stage_.model.head_dim;
+    return stage_.storage != ElementType::BF16 || head % 8 != 0 || head > 256;
+  }
 
   // Keys and values of all segments in one piece, as plain products take them, and the library of a GPU for
   // segments behind the first one (worker/trainer/device/cuda/library_attention.cc).

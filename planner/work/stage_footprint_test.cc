@@ -133,5 +133,19 @@ TEST(StageFootprint, AttentionOfALaterSegmentNeedsAllKeysInOnePieceOnAGpu) {
   EXPECT_EQ(row_of(layer_forward(stage), "attention").moment, MemoryUse());
 }
 
+// cuDNN and flash take heads in steps of 8, up to 256.
+TEST(StageFootprint, OfHeadsThatNoLibraryTakesAllScoresStandAtOnceOnAGpu) {
+  StageShape stage = two_layers();
+  stage.storage = ElementType::BF16;
+  stage.gpu = true;
+  const auto needs_scores = [&](int64_t head) {
+    stage.model.head_dim = head;
+    const int64_t scores = 2 * 8 * 128 * 128 * bytes_of(ElementType::FP32);
+    return row_of(layer_forward(stage), "attention").moment.activations >= scores;
+  };
+  for (const int64_t head : {8, 64, 128, 256}) EXPECT_FALSE(needs_scores(head)) << head;
+  for (const int64_t head : {20, 260, 264}) EXPECT_TRUE(needs_scores(head)) << head;
+}
+
 }  // namespace
 }  // namespace caravan::planner
