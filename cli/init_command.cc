@@ -56,6 +56,11 @@ std::string empty_name(const std::string& name) {
   return name.empty() ? "the name is empty; give the name of a file, or - for standard output" : "";
 }
 
+// As an unset variable gives one.
+std::string empty_claim(const std::string& name) {
+  return name.empty() ? "the name is empty; give that of a PersistentVolumeClaim" : "";
+}
+
 // Absent where the data are not here, as those of a claim mostly are not.
 Result<std::optional<TokenFacts>> look_at(const std::string& path) {
   if (!is_there(path)) return std::nullopt;
@@ -116,7 +121,9 @@ Result<ExitCode> init(InitOptions& options) {
   const auto tokens = look_at(options.wish.data);
   if (!tokens) return tl::unexpected(tokens.error());
   options.wish.tokens = *tokens;
-  if (options.device != kCpu) options.wish.product = options.device;
+  const Result<std::string> device = device_named(options.device);
+  if (!device) return tl::unexpected(device.error());
+  if (*device != kCpu) options.wish.product = *device;
   const Result<Machine> machine = inspect_machine();
   if (!machine) return tl::unexpected(machine.error());
   const Result<NewJob> made = make_new_job(options.wish, *machine);
@@ -156,13 +163,14 @@ void add_init_command(CLI::App& app, Action& action) {
   command->add_option("--devices", wish.devices, "How many devices; default: as few as the model fits into")
       ->check(bounds_of<v1alpha1::Resources>("devices"));
   command->add_option("--device", options->device, "CPUs, or GPUs of a product; default cpu")
-      ->check(one_of(device_choices()))
+      ->check(known_device())
       ->type_name("NAME");
   command
       ->add_option("--kubernetes", wish.claim,
                    "A job for a cluster, with data and checkpoints on this PersistentVolumeClaim; default: a "
                    "job for this machine")
       ->check(not_utf8)
+      ->check(empty_claim)
       ->type_name("CLAIM");
   command->add_option("--name", wish.name, "Name of the job; default: the preset's")
       ->check(not_utf8)

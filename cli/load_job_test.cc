@@ -21,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 
 const std::string kJob = test::job_text();
@@ -90,6 +91,23 @@ TEST(LoadJob, AnOverrideOfNullRemovesAFieldOrASection) {
       << "of which entry";
   EXPECT_EQ(mistakes_of(job, {"spec.suspend.x=null"}),
             "--set: spec.suspend.x: there is no such field to remove");
+}
+
+// Labels of queues and zones have dots and slashes in their names.
+TEST(LoadJob, AnOverrideReachesEachEntryOfAMap) {
+  const std::string queue = "kueue.x-k8s.io/queue-name";
+  const LoadedJob loaded = load(kJob, {"metadata.labels." + queue + "=team-a",
+                                       "spec.worker.nodeSelector.topology.kubernetes.io/zone=z1"});
+  EXPECT_EQ(loaded.job.metadata().labels().at(queue), "team-a");
+  EXPECT_EQ(loaded.job.spec().worker().node_selector().at("topology.kubernetes.io/zone"), "z1");
+  const LoadedJob without =
+      load(kJob, {"metadata.labels." + queue + "=team-a", "metadata.labels." + queue + "=null"});
+  EXPECT_EQ(without.job.metadata().labels_size(), 0);
+}
+
+TEST(LoadJob, ADecimalOfTheCommandLineNeedsNoQuotes) {
+  EXPECT_THAT(load(kJob, {"spec.training.optimizer.learningRate=1e-3"}).notes, IsEmpty());
+  EXPECT_THAT(mistakes_of(kJob, {"spec.training.optimizer.weightDecay=yes"}), Not(HasSubstr("quotes")));
 }
 
 TEST(LoadJob, AnOverrideMendsTheFile) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/arguments/bounds.h"
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "cli/page/run_page.h"
@@ -99,7 +100,7 @@ void declare_options(CLI::App& command, RunOptions& options) {
           "--log-every", options.log_every_seconds,
           "Seconds from the line of one step in the log of node 0 to the next; 0: every step; default: the "
           "job's spec.logEverySeconds")
-      ->check(CLI::NonNegativeNumber)
+      ->check(bounds_of<v1alpha1::JobSpec>("logEverySeconds"))
       ->type_name("SECONDS");
   command
       .add_option("--trace", options.trace_directory,

@@ -141,6 +141,13 @@ TEST(DeviceOption, SaysAllThatAJobsDeviceIs) {
   EXPECT_THAT(unknown.error().message, EndsWith("did you mean H100-80GB?"));
 }
 
+TEST(DeviceOption, ADeviceGoesByAllNamesThatItsCatalogueKnows) {
+  for (const char* cpu : {"cpu", "CPU"}) EXPECT_EQ(device_named(cpu).value(), "cpu");
+  for (const char* h100 : {"H100-80GB", "h100-80gb", "H100", "NVIDIA-H100-80GB-HBM3"})
+    EXPECT_EQ(device_named(h100).value(), "H100-80GB");
+  EXPECT_THAT(device_named("GPU").error().message, HasSubstr("expected a product, such as H100-80GB"));
+}
+
 TEST(ShellPath, IsQuotedWhereAShellWouldReadMoreIntoIt) {
   EXPECT_EQ(shell_path("jobs/a-1.yaml"), "jobs/a-1.yaml");
   EXPECT_EQ(shell_path("my job.yaml"), "'my job.yaml'");

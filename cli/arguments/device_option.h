@@ -1,6 +1,7 @@
 // `--device`: what a job trains on, `cpu` or a product of a GPU.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@ inline constexpr const char* kCpu = "cpu";
 
 // cpu, then the products.
 std::vector<std::string> device_choices(const std::vector<planner::DeviceProduct>& own = {});
+
+// The name that its catalogue has for a device, which goes by several: cpu in any case, or a product. An
+// error does not name the option, and does what was probably meant.
+Result<std::string> device_named(const std::string& given,
+                                 const std::vector<planner::DeviceProduct>& own = {});
+// Of an option that takes one.
+CLI::Validator known_device();
 
 // What `--set` would say to have a job train on that device instead of its own, whose memory it leaves
 // behind. A product that only the user's catalogue has may be a CPU or a GPU, as the job says. Errors name

@@ -42,7 +42,7 @@ Result<ExitCode> run(const ListOptions& options) {
       print_line(*manifest, path);
     }
   }
-  if (folder->steps.empty()) fmt::print(stderr, "{}: holds no checkpoint\n", options.path);
+  if (folder->steps.empty()) say(stderr, "{}: holds no checkpoint\n", options.path);
   return code;
 }
 

@@ -82,8 +82,11 @@ void add_checkpoint_now_command(CLI::App& checkpoint, Action& action) {
   CLI::App* command =
       checkpoint.add_subcommand("now", "Asks a job of a cluster for a checkpoint after the step at work.");
   add_job_argument(*command, options->name);
-  command->add_flag("--wait", options->wait, "Wait until it is complete, and say where it is");
+  CLI::Option* wait =
+      command->add_flag("--wait", options->wait, "Wait until it is complete, and say where it is");
   command->add_option("--timeout", options->timeout, "Wait no longer than that, such as 90s or 15m")
+      ->capture_default_str()
+      ->needs(wait)
       ->type_name("DURATION");
   add_cluster_options(*command, options->cluster);
   command->callback([options, &action] { action = [options] { return checkpoint_now(*options); }; });

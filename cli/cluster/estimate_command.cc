@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/arguments/bounds.h"
 #include "cli/arguments/choice.h"
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
@@ -226,7 +227,7 @@ void add_estimate_command(CLI::App& app, Action& action) {
                       controller::kMostDeviceCounts))
       ->type_name("N,N")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(bounds_of<v1alpha1::Resources>("devices"))
       ->allow_extra_args(false);
   command
       ->add_option("--price", options->price,

@@ -15,6 +15,7 @@
 #include "common/json.h"
 #include "common/standard_stream.h"
 #include "kube/api/object.h"
+#include "operator/api/missing_claim.h"
 
 namespace caravan::cli {
 namespace {
@@ -32,8 +33,17 @@ Result<LoadedJob> load(const SubmitOptions& options) {
   auto loaded = load_job(options.path, options.sets, Naming::kByServer);
   if (!loaded) return loaded;
   for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
-  const Status possible = check_layout(input_name(options.path), loaded->job.spec());
+  const v1alpha1::JobSpec& spec = loaded->job.spec();
+  const Status possible = check_layout(input_name(options.path), spec);
   if (!possible) return tl::unexpected(possible.error());
+  if (const std::string missing = controller::missing_claim(spec); !missing.empty())
+    return bad_input(fmt::format("{}: {}; `caravan init --kubernetes CLAIM` writes a job for a cluster",
+                                 input_name(options.path), missing));
+  if (spec.data().claim_name().empty())
+    say(stderr,
+        "{}: spec.data.claimName is not set: spec.data.path names files of the worker's image, not of a "
+        "volume\n",
+        input_name(options.path));
   return loaded;
 }
 

@@ -66,6 +66,7 @@ void add_top_command(CLI::App& app, Action& action) {
   command->add_flag("--ended", options->ended, "Also those that have ended");
   command->add_flag("--once", options->once, "Print the table once, as where there is no terminal");
   command->add_option("--interval", options->seconds, "Seconds between two looks")
+      ->capture_default_str()
       ->check(CLI::Range(1, 3600));
   add_cluster_options(*command, options->cluster);
   command->callback([options, &action] { action = [options] { return show(*options); }; });

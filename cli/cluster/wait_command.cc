@@ -53,7 +53,9 @@ void add_wait_command(CLI::App& app, Action& action) {
   command->add_option("--for", options->what, "What is waited for")
       ->check(one_of({"end", "planned", "scheduled", "running", "suspended"}))
       ->type_name("STATE");
-  command->add_option("--timeout", options->timeout, "Wait no longer than that, such as 90s, 15m or 2h")
+  command
+      ->add_option("--timeout", options->timeout,
+                   "Wait no longer than that, such as 90s, 15m or 2h; default: to the end")
       ->type_name("DURATION");
   command->add_flag("-q,--quiet", options->quiet, "Tell the outcome only");
   add_cluster_options(*command, options->cluster);

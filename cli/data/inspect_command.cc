@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/arguments/choice.h"
 #include "cli/data/commands.h"
+#include "cli/say.h"
 #include "common/json.h"
 #include "common/readable_integer.h"
 #include "common/standard_stream.h"
@@ -18,17 +20,17 @@ namespace caravan::cli {
 namespace {
 
 struct InspectOptions {
-  std::string path;
+  std::vector<std::string> paths;
   std::string output = "text";
 };
 
 void print_text(const data::TokenDataset& dataset, const data::DatasetFacts& facts) {
   for (const data::TokenFile& file : dataset.files()) {
     const data::TokenLayout& layout = file.layout();
-    fmt::print("{}: {}, {}, {} tokens", file.path(), to_string(layout.format), to_string(layout.type),
-               readable_integer(layout.tokens));
-    if (layout.documents) fmt::print(", {} documents", readable_integer(*layout.documents));
-    fmt::print("\n");
+    const std::string documents =
+        layout.documents ? fmt::format(", {} documents", readable_integer(*layout.documents)) : "";
+    say("{}: {}, {}, {} tokens{}\n", file.path(), to_string(layout.format), to_string(layout.type),
+        readable_integer(layout.tokens), documents);
   }
   fmt::print("files            {}\n", readable_integer(std::ssize(dataset.files())));
   fmt::print("tokens           {}\n", readable_integer(dataset.tokens()));
@@ -60,9 +62,16 @@ void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& fac
 }
 
 Result<ExitCode> run(const InspectOptions& options) {
-  if (options.path == kStandardStream)
+  if (options.paths.size() > 1) {
+    return bad_input(
+        "caravan data inspect: one PATH is looked at; name the folder, or put a pattern in quotes, which the "
+        "shell "
+        "would replace by the names of files");
+  }
+  const std::string& path = options.paths.front();
+  if (path == kStandardStream)
     return bad_input("standard input: tokens are read at any place of a file; give the path of one");
-  const Result<data::TokenDataset> dataset = data::TokenDataset::open(options.path);
+  const Result<data::TokenDataset> dataset = data::TokenDataset::open(path);
   if (!dataset) return bad_input(dataset.error().message);
   const Result<data::DatasetFacts> facts = data::examine(*dataset);
   if (!facts) return tl::unexpected(facts.error());
@@ -75,7 +84,7 @@ Result<ExitCode> run(const InspectOptions& options) {
 void add_inspect_command(CLI::App& data, Action& action) {
   const auto options = std::make_shared<InspectOptions>();
   CLI::App* command = data.add_subcommand("inspect", "Checks token files and tells what stands in them.");
-  command->add_option("PATH", options->path, "Token file (llm.c or Megatron), folder of them, or glob")
+  command->add_option("PATH", options->paths, "Token file (llm.c or Megatron), folder of them, or glob")
       ->required();
   add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed");
   command->callback([options, &action] { action = [options] { return run(*options); }; });

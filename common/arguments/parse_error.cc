@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/arguments/unknown_argument.h"
+#include "common/decimal.h"
 #include "common/result.h"
 #include "common/schema/message_text.h"
 #include "common/standard_stream.h"
@@ -21,17 +22,23 @@ int refuse_arguments(const CLI::App& program, const std::string& sentence) {
 
 namespace {
 
+// A number that an option does not take is not whole, or too large.
+bool wants_a_whole_number(const CLI::Option* option, const std::string& given) {
+  const std::string type = option == nullptr ? "" : option->get_type_name();
+  return type.starts_with("INT") || type.starts_with("UINT") || parse_decimal(given).has_value();
+}
+
 // "--seed: expected a whole number, got "abc"", where CLI11 says that it could not convert "--seed = abc".
 std::string not_converted(const CLI::App& program, const std::string& words) {
   constexpr std::string_view kBeforeName = "Could not convert: ";
   const std::size_t equals = words.find(" = ");
   if (!words.starts_with(kBeforeName) || equals == std::string::npos) return words;
   const std::string name = words.substr(kBeforeName.size(), equals - kBeforeName.size());
+  const std::string given = words.substr(equals + 3);
   const CLI::Option* option = innermost_command(program).get_option_no_throw(name);
-  const std::string type = option == nullptr ? "" : option->get_type_name();
   return fmt::format("{}: expected {}, got {}", name,
-                     type.starts_with("INT") || type.starts_with("UINT") ? "a whole number" : "a number",
-                     schema::in_quotes(words.substr(equals + 3)));
+                     wants_a_whole_number(option, given) ? "a whole number" : "a number",
+                     schema::in_quotes(given));
 }
 
 }  // namespace

@@ -201,7 +201,7 @@ Value<std::string> read_string(const FieldDescriptor& field, const Node& node) {
   if (!rules.one_of().empty()) return read_choice(field, node);
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(expectation(field), node));
   const std::string& text = node.text;
-  if (!node.quoted && (looks_boolean(text) || (looks_numeric(text) && !is_numeric_format(rules)))) {
+  if (!node.quoted && !is_numeric_format(rules) && (looks_boolean(text) || looks_numeric(text))) {
     return wrong(fmt::format("expected {}, got {}; put it in quotes to make it a string", expectation(field),
                              in_quotes(text)));
   }

@@ -254,7 +254,8 @@ class Loader {
 
   void store_string(const Value<std::string>& value, const Node& node, const std::string& path,
                     const FieldDescriptor& field, Message& message) {
-    if (value && is_unquoted_number(node)) {
+    const bool is_of_a_file = node.line != 0;
+    if (value && is_of_a_file && is_unquoted_number(node)) {
       note(node, path,
            fmt::format("read as the string {}; kubectl apply needs the quotes", in_quotes(node.text)));
     }

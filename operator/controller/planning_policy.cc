@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "operator/api/missing_claim.h"
 #include "operator/api/names.h"
 #include "operator/children/pod_resources.h"
 #include "operator/controller/plan_record.h"
@@ -33,19 +34,6 @@ std::optional<PlanVerdict> refuse_spec(const Job& job) {
   if (!job.mistakes.empty())
     return refuse_plan(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")));
   return std::nullopt;
-}
-
-// What a pod reads or writes beside its data; the schema cannot ask for a claim that local mode has not.
-std::string missing_claim(const v1alpha1::JobSpec& spec) {
-  if (spec.has_checkpoint() && spec.checkpoint().claim_name().empty()) {
-    return "spec.checkpoint.claimName: must be set on a cluster, since a pod's own files go with it; "
-           "create the job again with a claim that all its pods can write to";
-  }
-  if (spec.model().has_init_from() && spec.model().init_from().claim_name().empty()) {
-    return "spec.model.initFrom.claimName: must be set on a cluster, since a pod has no such folder of its "
-           "own; create the job again with a claim that holds it";
-  }
-  return "";
 }
 
 PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
@@ -83,7 +71,8 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (!has_plan(job.status)) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
-      return refuse_plan(reasons::kInvalidSpec, missing, Verdict::Course::kFails);
+      return refuse_plan(reasons::kInvalidSpec, missing + "; create the job again with one",
+                         Verdict::Course::kFails);
   }
   return remembers_plan(job.status) ? accept_plan(job, job.status.plan().document()) : make_plan(job, nodes);
 }
