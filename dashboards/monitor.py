@@ -20,7 +20,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY / "dashboards/renderer"), str(REPOSITORY / "tests/e2e/cluster")]
 import serve  # noqa: E402
 from local_prometheus import LocalPrometheus, free_port  # noqa: E402
-from training import measured, ports_that_answer, training  # noqa: E402
+from training import measured, ports_that_answer, ranks_of, training  # noqa: E402
 
 CARAVAN = REPOSITORY / "build/release/bin/caravan"
 SCRAPE_SECONDS = 1
@@ -104,10 +104,21 @@ def wait_for_interrupt():
         pass
 
 
-def train(arguments, page_port):
+def peak(arguments):
+    """What is measured of this processor, unless the user's catalogue has its peak, and what to say of it."""
+    if any(word.startswith("--device-catalogue") for word in arguments):
+        return None, "peak of the processor: as --device-catalogue says"
     say("measuring how fast this processor multiplies matrices")
     speed = measured(os.environ.get("CARAVAN_TORCH_PYTHON"))
-    note = f"peak of the processor: {speed['teraflops'] * 1000:,.0f} GFLOP/s, measured with FP32 matrix products" if speed else NO_PEAK
+    return speed, f"peak of the processor: {speed['teraflops'] * 1000:,.0f} GFLOP/s, measured with FP32 matrix products" if speed else NO_PEAK
+
+
+def train(arguments, page_port):
+    try:
+        ranks_of(CARAVAN, arguments)
+    except ValueError as error:  # what is wrong with the job, before anything is started
+        sys.exit(str(error))
+    speed, note = peak(arguments)
     port = free_port()
 
     def until():
@@ -139,6 +150,8 @@ def main():
         source = ClusterTargets()
         show(source, "", options.page, wait_for_interrupt, prefix=source.prefix, address=source.address)
     elif job:
+        if job[0].startswith("-"):
+            parser.error(f"JOB.yaml comes before {job[0]}")
         train(job, options.page)
     else:
         with tempfile.TemporaryDirectory(prefix="caravan-monitor-") as checkpoints:

@@ -42,9 +42,15 @@ def ports_that_answer(first):
     return answering
 
 
+def sets_of(arguments):
+    """The options --set of a command line, in either form."""
+    apart = [f"--set={value}" for flag, value in zip(arguments, arguments[1:]) if flag == "--set"]
+    return apart + [word for word in arguments if word.startswith("--set=")]
+
+
 def ranks_of(caravan, arguments):
-    """How many ranks a job has, as its plan says."""
-    sets = [word for flag, value in zip(arguments, arguments[1:]) if flag == "--set" for word in (flag, value)]
+    """How many ranks a job has, as its plan says. Without a plan, a ValueError with the reason."""
+    sets = sets_of(arguments)
     done = subprocess.run([caravan, "plan", arguments[0], *sets, "-o", "json"], capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip() or done.stdout.strip())
