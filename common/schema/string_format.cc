@@ -44,12 +44,20 @@ bool is_decimal_within(const FieldRules& rules, std::string_view text) {
   return !maximum || *number <= *maximum;
 }
 
+// As the pattern has it.
+bool has_short_exponent(std::string_view text) {
+  const std::size_t mark = text.find_last_of("eE");
+  if (mark == std::string_view::npos) return true;
+  const auto digits = text.substr(mark + 1);
+  return std::ranges::count_if(digits, [](char c) { return c >= '0' && c <= '9'; }) <= 2;
+}
+
 bool has_format(const FieldRules& rules, std::string_view text) {
   switch (rules.format()) {
     case StringFormat::Decimal:
-      return is_decimal_within(rules, text);
+      return has_short_exponent(text) && is_decimal_within(rules, text);
     case StringFormat::Quantity:
-      return parse_quantity(text).has_value();
+      return has_short_exponent(text) && parse_quantity(text).has_value();
     case StringFormat::DnsLabel:
       return is_dns_label(text);
     case StringFormat::Path:
