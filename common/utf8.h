@@ -19,6 +19,9 @@ std::size_t utf8_characters(std::string_view text);
 // Offset of the first byte that is not UTF-8.
 std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 
+// As many whole characters of the beginning as fit into so many bytes.
+std::string_view utf8_prefix(std::string_view text, std::size_t most_bytes);
+
 // What of a stranger's text may be shown: UTF-8 without control characters, which move the cursor of who
 // reads them, but for ends of lines and tabs. At most so many bytes, with "..." at the end when there was
 // more.

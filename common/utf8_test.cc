@@ -61,5 +61,13 @@ TEST(Readable, IsCutBetweenCharacters) {
   EXPECT_EQ(readable("1234\xE2\x82\xAC\xE2\x82\xAC", 8), "1234...");
 }
 
+TEST(Utf8, APrefixHasWholeCharacters) {
+  EXPECT_EQ(utf8_prefix("abc", 3), "abc");
+  EXPECT_EQ(utf8_prefix("abc", 2), "ab");
+  EXPECT_EQ(utf8_prefix("a€b", 4), "a€");
+  for (const std::size_t bytes : {1, 2, 3}) EXPECT_EQ(utf8_prefix("a€b", bytes), "a") << bytes;
+  EXPECT_EQ(utf8_prefix("€", 2), "");
+}
+
 }  // namespace
 }  // namespace caravan

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 
+#include "common/utf8.h"
 #include "kube/api/object.h"
 #include "operator/api/cancellation.h"
 #include "operator/api/names.h"
@@ -49,16 +50,17 @@ JsonObject metadata_of_child(const Json& child, const Json& job) {
 // is read.
 constexpr std::size_t kLongestText = 12 << 10;
 
-void cut_texts(JsonObject& fields) {
+void cut_texts(std::size_t most_bytes, JsonObject& fields) {
   for (auto& field : fields) {
-    if (field.value().is_string() && field.value().get_string().size() > kLongestText)
-      field.value().get_string().resize(kLongestText);
+    if (!field.value().is_string()) continue;
+    boost::json::string& text = field.value().get_string();
+    text.resize(utf8_prefix(text, most_bytes).size());
   }
 }
 
 JsonObject short_fields_of(const Json& object, kube::JsonPath path, Names names) {
   JsonObject kept = fields_of(object, path, names);
-  cut_texts(kept);
+  cut_texts(kLongestText, kept);
   return kept;
 }
 
@@ -140,11 +142,7 @@ std::optional<Json> kept_of_job(const Json& job) {
   const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
   JsonObject annotations =
       fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint, annotations::kCancel});
-  // One more than is ever acted on.
-  for (auto& [name, value] : annotations) {
-    if (value.is_string() && value.as_string().size() > kLongestCheckpointRequest)
-      value.as_string().resize(kLongestCheckpointRequest + 1);
-  }
+  cut_texts(kLongestCheckpointRequest + 4, annotations);  // with what is more than is ever acted on
   for (const auto& [name, value] : inherited(texts_at(job, {"metadata", "annotations"})))
     annotations[name] = value;
   annotations["hash"] = fmt::format("{:x}", hash);

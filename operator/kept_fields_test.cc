@@ -5,6 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "common/utf8.h"
 #include "kube/watch/cached_object.h"
 #include "kube/watch/change_filter.h"
 #include "operator/api/cancellation.h"
@@ -162,6 +163,23 @@ TEST(KeptFields, TextsOfAPodsStatusOfAnyLengthTakeLittle) {
   status["conditions"].as_array()[4].as_object()["message"] = flood;
   status["containerStatuses"].as_array()[0].at("state").at("terminated").as_object()["message"] = flood;
   EXPECT_LT(text(kept_of_pod(pod)).size(), std::size_t{64} << 10);
+}
+
+// The cache reads what it keeps, and what is no UTF-8 it could not read.
+TEST(KeptFields, TextsAreCutBetweenCharacters) {
+  for (const char* before : {"", "a", "ab"}) {
+    std::string flood(before);
+    for (int i = 0; i < 10'000; ++i) flood += "€";
+    Json job = job_object();
+    job.at("metadata").as_object()["annotations"] = JsonObject{{annotations::kCheckpoint, flood}};
+    const kube::CachedObject kept_job(kept_of_job(job).value());
+    EXPECT_GT(read_job(kept_job.parse()).checkpoint_request.size(), kLongestCheckpointRequest) << before;
+    Json pod = pod_with_status(R"({"terminated": {"exitCode": 1}})", "Failed");
+    pod.at("status").as_object()["reason"] = "Evicted";
+    pod.at("status").as_object()["message"] = flood;
+    const kube::CachedObject kept_pod(kept_of_pod(pod).value());
+    EXPECT_FALSE(first_invalid_utf8(read_pod(kept_pod.parse()).last_words)) << before;
+  }
 }
 
 TEST(KeptFields, WhatMerelyCarriesOurLabelIsNotKept) {

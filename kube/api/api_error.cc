@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/utf8.h"
 #include "kube/api/json.h"
 
 namespace caravan::kube {
@@ -35,7 +36,7 @@ ApiError read_error(const std::string& call, int code, const std::string& body) 
   if (status && text_at(*status, {"kind"}) == "Status") {
     read_status(*status, error);
   } else {
-    error.message = body.substr(0, std::min(body.find('\n'), kLongestForeignBody));
+    error.message = readable_line(std::string_view(body).substr(0, body.find('\n')), kLongestForeignBody);
   }
   error.message = fmt::format("{}: {}{}{}: {}", call, error.code, error.reason.empty() ? "" : " ",
                               error.reason, error.message.empty() ? "no message" : error.message);

@@ -51,7 +51,7 @@ void read_container(const Json& status, PodView& view) {
 // quote names of images and messages of registries and webhooks, and stand on people's terminals.
 void cut_words(PodView& view) {
   constexpr std::size_t kLongestQuote = 1024;
-  if (view.node != 0) view.last_words.resize(std::min(view.last_words.size(), kLongestQuote));
+  if (view.node != 0) view.last_words.resize(utf8_prefix(view.last_words, kLongestQuote).size());
   view.trouble = readable_line(view.trouble, kLongestQuote);
 }
 
