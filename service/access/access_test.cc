@@ -86,7 +86,7 @@ TEST(Shares, WhoeverFloodsWaitsBehindHimself) {
 // Whoever has rights in a namespace makes as many accounts as he likes.
 TEST(Shares, AccountsOfANamespaceHaveAPartTogether) {
   testing::ManualClock clock;
-  Shares shares(clock, {.streams = 1, .streams_of_a_namespace = 2});
+  Shares shares(clock, {.streams = 1});
   const auto account = [](const char* name_space, int number) {
     return fmt::format("system:serviceaccount:{}:{}", name_space, number);
   };

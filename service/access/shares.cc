@@ -39,7 +39,7 @@ Answer<Shares::Ticket> Shares::take_stream(const std::string& user) {
   const std::scoped_lock lock(mutex_);
   const std::string group = group_of_accounts(user);
   if (const auto room = find_room(user, limits_.streams); !room) return tl::unexpected(room.error());
-  if (const auto room = find_room(group, limits_.streams_of_a_namespace); !group.empty() && !room)
+  if (const auto room = find_room(group, 2 * limits_.streams); !group.empty() && !room)
     return tl::unexpected(room.error());
   ++streams_[user];
   if (!group.empty()) ++streams_[group];

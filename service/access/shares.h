@@ -18,8 +18,9 @@ class Shares {
   struct Limits {
     double requests_per_second = 100;  // on the long run
     double burst = 400;
-    int streams = 64;                  // open at once
-    int streams_of_a_namespace = 128;  // of all its ServiceAccounts, which whoever has rights in it may make
+    // Open at once. The ServiceAccounts of a namespace, which whoever has rights in it may make, have twice
+    // as many together.
+    int streams = 64;
   };
   using Ticket = std::shared_ptr<void>;  // a stream counts as long as it is held
 
