@@ -46,43 +46,48 @@ JsonObject metadata_of_child(const Json& child, const Json& job) {
   return metadata;
 }
 
-// Only kubelets and the API server's other writers keep their words short; a job's result is the longest that
-// is read.
-constexpr std::size_t kLongestText = 12 << 10;
+void cut_text(std::size_t most_bytes, Json& field) {
+  if (!field.is_string()) return;
+  boost::json::string& text = field.get_string();
+  text.resize(utf8_prefix(text, most_bytes).size());
+}
 
-void cut_texts(std::size_t most_bytes, JsonObject& fields) {
-  for (auto& field : fields) {
-    if (!field.value().is_string()) continue;
-    boost::json::string& text = field.value().get_string();
-    text.resize(utf8_prefix(text, most_bytes).size());
+// Fields of a status, whose texts are as long together as a job's result and what else is read. Kubelets keep
+// them short, and whoever may write a status need not.
+class StatusFields {
+ public:
+  JsonObject of(const Json& object, kube::JsonPath path, Names names) {
+    JsonObject kept = fields_of(object, path, names);
+    for (auto& field : kept) {
+      cut_text(left_, field.value());
+      if (field.value().is_string()) left_ -= field.value().get_string().size();
+    }
+    return kept;
   }
-}
 
-JsonObject short_fields_of(const Json& object, kube::JsonPath path, Names names) {
-  JsonObject kept = fields_of(object, path, names);
-  cut_texts(kLongestText, kept);
-  return kept;
-}
+ private:
+  std::size_t left_ = 16 << 10;
+};
 
-JsonArray conditions_of(const Json& object, Names types) {
+JsonArray conditions_of(const Json& object, Names types, StatusFields& fields) {
+  const JsonArray& conditions = kube::array_at(object, {"status", "conditions"});
   JsonArray kept;
-  for (const Json& condition : kube::array_at(object, {"status", "conditions"})) {
-    const std::string type = kube::text_at(condition, {"type"});
-    if (std::find(types.begin(), types.end(), type) != types.end())
-      kept.emplace_back(short_fields_of(condition, {}, {"type", "status", "message", "lastTransitionTime"}));
+  for (const std::string_view type : types) {
+    if (const Json* condition = kube::find_condition(conditions, type))
+      kept.emplace_back(fields.of(*condition, {}, {"type", "status", "message", "lastTransitionTime"}));
   }
   return kept;
 }
 
-JsonObject container_status(const Json& status) {
+JsonObject container_status(const Json& status, StatusFields& fields) {
   JsonObject state;
   if (kube::find(status, {"state", "terminated"}) != nullptr)
     state["terminated"] =
-        short_fields_of(status, {"state", "terminated"}, {"exitCode", "finishedAt", "message", "reason"});
+        fields.of(status, {"state", "terminated"}, {"exitCode", "finishedAt", "message", "reason"});
   if (kube::find(status, {"state", "running"}) != nullptr)
-    state["running"] = short_fields_of(status, {"state", "running"}, {"startedAt"});
+    state["running"] = fields.of(status, {"state", "running"}, {"startedAt"});
   if (kube::find(status, {"state", "waiting"}) != nullptr)
-    state["waiting"] = short_fields_of(status, {"state", "waiting"}, {"reason", "message"});
+    state["waiting"] = fields.of(status, {"state", "waiting"}, {"reason", "message"});
   return {{"state", std::move(state)}};
 }
 
@@ -142,7 +147,8 @@ std::optional<Json> kept_of_job(const Json& job) {
   const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
   JsonObject annotations =
       fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint, annotations::kCancel});
-  cut_texts(kLongestCheckpointRequest + 4, annotations);  // with what is more than is ever acted on
+  for (auto& annotation : annotations)  // with what is more than is ever acted on
+    cut_text(kLongestCheckpointRequest + 4, annotation.value());
   for (const auto& [name, value] : inherited(texts_at(job, {"metadata", "annotations"})))
     annotations[name] = value;
   annotations["hash"] = fmt::format("{:x}", hash);
@@ -162,12 +168,13 @@ std::optional<Json> kept_of_pod(const Json& pod) {
                 {labels::kNodeIndex, labels::kAttempt, labels::kCertificates, labels::kTopologyDomain});
   if (const Json* created = kube::find(pod, {"metadata", "creationTimestamp"}))
     metadata["creationTimestamp"] = *created;
-  JsonObject status = short_fields_of(pod, {"status"}, {"phase", "reason", "message"});
-  status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"});
+  StatusFields fields;
+  JsonObject status = fields.of(pod, {"status"}, {"phase", "reason", "message"});
+  status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"}, fields);
   JsonArray containers;
   for (const Json& container :
        first_of(kube::array_at(pod, {"status", "containerStatuses"}), kMostContainers))
-    containers.emplace_back(container_status(container));
+    containers.emplace_back(container_status(container, fields));
   status["containerStatuses"] = std::move(containers);
   return JsonObject{
       {"metadata", std::move(metadata)}, {"spec", spec_of_pod(pod)}, {"status", std::move(status)}};
@@ -216,8 +223,9 @@ std::optional<Json> kept_of_priority_class(const Json& priority) {
 }
 
 std::optional<Json> kept_of_node(const Json& node) {
+  StatusFields fields;
   JsonObject status = fields_of(node, {"status"}, {"allocatable"});
-  status["conditions"] = conditions_of(node, {"Ready"});
+  status["conditions"] = conditions_of(node, {"Ready"}, fields);
   return JsonObject{{"metadata", fields_of(node, {"metadata"}, {"name", "uid", "resourceVersion", "labels"})},
                     {"spec", fields_of(node, {"spec"}, {"unschedulable"})},
                     {"status", std::move(status)}};

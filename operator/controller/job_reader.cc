@@ -27,6 +27,7 @@ Job JobReader::read(const kube::Json& object) {
   const std::size_t hash = hash_of_spec(object);
   {
     const std::scoped_lock lock(mutex_);
+    if (is_finished(job.status)) by_uid_.erase(job.uid);
     const auto known = by_uid_.find(job.uid);
     if (known != by_uid_.end() && known->second.hash == hash) {
       copy_spec(known->second.job, job);

@@ -229,6 +229,12 @@ TEST(JobReader, KeepsNothingOfJobsThatAreSuspendedOrOver) {
   EXPECT_EQ(reader.kept(), 1U);
   EXPECT_TRUE(reader.read(job_object(R"(, "suspend": true)")).spec.suspend());
   EXPECT_EQ(reader.kept(), 0U);
+  reader.read(job_object());
+  kube::Json over = job_object();
+  over.as_object()["status"] = kube::JsonObject{
+      {"conditions", kube::JsonArray{kube::JsonObject{{"type", "Complete"}, {"status", "True"}}}}};
+  EXPECT_TRUE(is_finished(reader.read(over).status));
+  EXPECT_EQ(reader.kept(), 0U);
 }
 
 TEST(Versions, ASpecWithAChoiceOfALaterVersionCannotBeReadForItWouldSaySomethingElse) {
