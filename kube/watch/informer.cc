@@ -55,7 +55,9 @@ bool Informer::wait_until_synced(const CallContext& context) {
 
 bool Informer::wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience) {
   const Clock::TimePoint begun = clock_.now();
-  const auto given_up_at = [&] { return std::max(begun, heard_at()) + patience; };
+  const auto given_up_at = [&] {
+    return std::max(begun, Clock::TimePoint(Clock::Duration(came_further_at_.load()))) + patience;
+  };
   while (!wait_until_synced({.stop = stop, .deadline = given_up_at()})) {
     if (stop.stop_requested() || clock_.now() >= given_up_at()) return false;
   }
@@ -99,6 +101,7 @@ bool Informer::take_up_renewal(const std::stop_token& stop) {
   const std::lock_guard guard(mutex_);
   if (listing_for_ == renewals_ || stop.stop_requested()) return false;
   listing_for_ = renewals_;
+  most_pages_ = 0;
   interruption_ = {};
   return true;
 }
@@ -161,16 +164,24 @@ void Informer::update(CacheUpdate& update) {
   finish_update(is_list);
 }
 
+void Informer::take_page() {
+  if (++pages_ <= most_pages_) return;
+  most_pages_ = pages_;
+  came_further_at_ = clock_.now().time_since_epoch().count();
+}
+
 std::vector<Change> Informer::change(CacheUpdate& update) {
   using Changes = std::vector<Change>;
   return std::visit(Overloaded{
                         [this](const SetAside& page) {
+                          take_page();
                           for (const Json& item : page.items) {
                             if (const auto kept = options_.keep(item)) store_.set_aside(*kept);
                           }
                           return Changes{};
                         },
                         [this](const DropSetAside&) {
+                          pages_ = 0;
                           store_.drop_set_aside();
                           return Changes{};
                         },

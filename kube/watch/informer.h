@@ -54,8 +54,8 @@ class Informer {
   // Until a list came through that began after the last renew(), if there was one. False when the time came
   // or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
-  // The same, as long as pages of it come: false when none has come for that long. A list of many objects
-  // takes its time.
+  // The same, as long as it gets on: false when it has come no further for that long. A list of many objects
+  // takes its time; one that begins anew and anew comes to nothing.
   bool wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience);
   // What the two wait for.
   bool awaits_list();
@@ -83,6 +83,7 @@ class Informer {
   WatchInput perform(const CallContext& context, const Wait& action);
   void update(CacheUpdate& update);
   std::vector<Change> change(CacheUpdate& update);
+  void take_page();
   void finish_update(bool is_list);
 
   Client& client_;
@@ -93,6 +94,9 @@ class Informer {
   Handler on_change_;
   Store store_;
   std::optional<WatchStream> stream_;
+  int pages_ = 0;       // of the list under way
+  int most_pages_ = 0;  // of any list since the last renewal
+  std::atomic<Clock::Duration::rep> came_further_at_{0};
   std::atomic<Clock::Duration::rep> heard_at_{0};
   std::atomic<Clock::Duration::rep> due_{
       Clock::kNever.time_since_epoch().count()};  // of the thread's next step

@@ -252,7 +252,8 @@ class WithoutARight : public Leaders {
 TEST_F(WithoutARight, ALeaderThatCannotReadWhatItNeedsSaysSoAndGivesTheLeaseBack) {
   Process program = start_operator({"--read-nodes", "false", "--cache-sync-seconds", "5"});
   EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 1}));
-  EXPECT_THAT(await_log("the caches of networkpolicies were not filled within 5 s", "level"), "error");
+  EXPECT_THAT(await_log("the caches of networkpolicies were not filled, and for 5 s nothing came", "level"),
+              "error");
   EXPECT_EQ(holder_of_the_lease(), "");
 }
 

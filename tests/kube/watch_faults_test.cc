@@ -359,6 +359,18 @@ TEST_F(WatchFaults, WhoWaitsForAListWaitsOnWhileItsPagesCome) {
   EXPECT_FALSE(filled.get()) << "nothing came for ten seconds";
 }
 
+TEST_F(WatchFaults, AListThatBeginsAnewAndComesNoFurtherIsGivenUp) {
+  watch({list({pod("a", "1", "1")}, "5", "token"), reply_with(410, status_json(410, "Expired")),
+         list({pod("a", "1", "1")}, "5", "token"), [](Exchange& exchange) { exchange.hang(); }},
+        {});
+  auto filled = std::async(std::launch::async, [this] { return informer_->wait_while_pages_come({}, 10s); });
+  clock_.await_sleeper(10s);
+  pass_backoff();
+  await([&] { return requests("GET", "continue=token") == 2; });
+  clock_.advance(10s - kFirstBackoff);
+  EXPECT_FALSE(filled.get());
+}
+
 TEST_F(WatchFaults, TheAgeOfTheCacheIsWhenTheServerLastSpoke) {
   std::latch later(1);
   watch({list({}, "5")}, {[&](Exchange& exchange) {
