@@ -26,7 +26,7 @@ bool TaskPool::post(const std::string& peer, Task task) {
   const std::scoped_lock lock(mutex_);
   const auto found = waiting_of_.find(peer);
   const bool is_first = found == waiting_of_.end();
-  if (waiting_.size() >= (is_first ? limits_.waiting_peers : limits_.waiting)) return false;
+  if (waiting_.size() >= (is_first ? limits_.waiting_in_all : limits_.waiting)) return false;
   if (!is_first && found->second >= limits_.waiting_of_one_peer) return false;
   ++waiting_of_[peer];
   waiting_.push_back({peer, std::move(task)});

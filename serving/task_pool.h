@@ -2,8 +2,8 @@
 // bounded number waits.
 //
 // Of one peer only some may wait and only some run, so whoever floods the queue waits behind himself, and
-// whoever has nothing in it finds a place. The destructor asks what runs to stop, waits for that, and drops
-// the rest.
+// whoever has nothing in it finds a place as long as not too many have. The destructor asks what runs to
+// stop, waits for that, and drops the rest.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class TaskPool {
   struct Limits {
     std::size_t threads = 4;
     std::size_t waiting = 512;
-    std::size_t waiting_peers = 4096;  // each may have one more wait, whatever others do
+    std::size_t waiting_in_all = 4096;  // beyond that, one of each peer that has none
     std::size_t waiting_of_one_peer = 16;
     std::size_t running_of_one_peer = 4;
   };
