@@ -9,15 +9,11 @@ namespace {
 using planner::Axis;
 using planner::kAxes;
 
-[[noreturn]] void refuse_off_axis(int peer) {
-  throw CommunicationError(fmt::format("rank {} may be reached along an axis only", peer));
+[[noreturn]] void refuse_off_axis(const char* operation) {
+  throw CommunicationError(fmt::format("{}: ranks do that along an axis only", operation));
 }
 
 }  // namespace
-
-void AxisByAxis::all_reduce(at::Tensor& tensor, Reduction reduction) {
-  for (const Axis axis : kAxes) along(groups_, axis).all_reduce(tensor, reduction);
-}
 
 // Along the fastest axis first, the ranks that are gathered have consecutive numbers.
 void AxisByAxis::all_gather(at::Tensor& output, const at::Tensor& input) {
@@ -32,13 +28,6 @@ void AxisByAxis::all_gather(at::Tensor& output, const at::Tensor& input) {
   }
 }
 
-void AxisByAxis::reduce_scatter(at::Tensor& output, const at::Tensor& input) {
-  at::Tensor sums = input.clone();
-  all_reduce(sums, Reduction::Sum);
-  const int64_t rows = output.size(0);
-  output.copy_(sums.narrow(0, rank() * rows, rows));
-}
-
 // Along the last axis every rank has it that stands like the root along the others.
 void AxisByAxis::broadcast(at::Tensor& tensor, int root) {
   const planner::MeshPosition at = planner::position_of(root, shape_);
@@ -49,12 +38,20 @@ void AxisByAxis::barrier() {
   for (const Axis axis : kAxes) along(groups_, axis).barrier();
 }
 
-std::unique_ptr<PendingTransfer> AxisByAxis::send(const at::Tensor& /*tensor*/, int peer, int /*tag*/) {
-  refuse_off_axis(peer);
+void AxisByAxis::all_reduce(at::Tensor& /*tensor*/, Reduction /*reduction*/) {
+  refuse_off_axis("all_reduce");
 }
 
-std::unique_ptr<PendingTransfer> AxisByAxis::receive(at::Tensor& /*tensor*/, int peer, int /*tag*/) {
-  refuse_off_axis(peer);
+void AxisByAxis::reduce_scatter(at::Tensor& /*output*/, const at::Tensor& /*input*/) {
+  refuse_off_axis("reduce_scatter");
+}
+
+std::unique_ptr<PendingTransfer> AxisByAxis::send(const at::Tensor& /*tensor*/, int /*peer*/, int /*tag*/) {
+  refuse_off_axis("send");
+}
+
+std::unique_ptr<PendingTransfer> AxisByAxis::receive(at::Tensor& /*tensor*/, int /*peer*/, int /*tag*/) {
+  refuse_off_axis("receive");
 }
 
 }  // namespace caravan::trainer

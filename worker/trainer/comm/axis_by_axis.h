@@ -24,13 +24,14 @@ class AxisByAxis final : public Communicator {
   int rank() const override { return planner::rank_at(position_, shape_); }
   int size() const override { return static_cast<int>(shape_.ranks()); }
 
-  void all_reduce(at::Tensor& tensor, Reduction reduction) override;
   void all_gather(at::Tensor& output, const at::Tensor& input) override;
-  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override;
   void broadcast(at::Tensor& tensor, int root) override;
   void barrier() override;
 
-  // Two ranks may have no group in common: both throw CommunicationError.
+  // Two ranks may have no group in common, and sums of all ranks nobody needs, which would be rounded once
+  // for each axis: all throw CommunicationError.
+  void all_reduce(at::Tensor& tensor, Reduction reduction) override;
+  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override;
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override;
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override;
 

@@ -1,6 +1,6 @@
-// Collectives over one group of ranks, as the trainer sees them. Four implementations: Gloo, shared memory of
-// one machine, NCCL on devices and an in-process fake for tests (ranks are threads). No file outside
-// worker/trainer/comm sees c10d.
+// Collectives over one group of ranks, as the trainer sees them, over Gloo, shared memory of one machine,
+// NCCL on devices, or an in-process fake for tests (ranks are threads). No file outside worker/trainer/comm
+// sees c10d.
 //
 // A collective that is started goes on while the caller computes, where the group has a lane for it
 // (overlaps()); elsewhere it is done when start() returns. Started ones and others keep one order.

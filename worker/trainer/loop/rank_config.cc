@@ -262,8 +262,9 @@ planner::DeviceFacts facts_of(const v1alpha1::Plan& plan) {
   return facts;
 }
 
-std::optional<planner::MemoryTerms> planned_memory(const RankConfig& config, const TrainerOptions& options) {
-  Result<planner::PlanRequest> request = planner::read_request(config.spec(), facts_of(config.plan()));
+std::optional<planner::MemoryTerms> planned_memory(const JobSpec& spec, const v1alpha1::Plan& plan,
+                                                   const TrainerOptions& options) {
+  Result<planner::PlanRequest> request = planner::read_request(spec, facts_of(plan));
   if (!request) return std::nullopt;
   request->devices.threads = options.threads;
   const int stage = position_of(options.rendezvous.rank, options.layout.mesh).pipeline;
@@ -344,7 +345,8 @@ std::optional<planner::MemoryTerms> load_planned_memory(const std::string& path)
   Result<RankConfig> config = text.and_then(from_json<RankConfig>);
   if (!config) return std::nullopt;
   const Result<TrainerOptions> options = options_of(*config);
-  return options ? planned_memory(*config, *options) : std::nullopt;
+  if (!options) return std::nullopt;
+  return planned_memory(with_defaults(*config->mutable_spec()), config->plan(), *options);
 }
 
 }  // namespace caravan::trainer

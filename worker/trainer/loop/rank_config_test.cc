@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "common/testing/temporary_folder.h"
 #include "worker/trainer/loop/failure.h"
 
 namespace caravan::trainer {
@@ -38,6 +39,24 @@ TEST(RankConfig, NamesTheDevice) {
   EXPECT_EQ(parse_rank_config(with_kind("GPU"))->device, DeviceKind::Gpu);
   EXPECT_EQ(parse_rank_config(with_kind("CPU"))->device, DeviceKind::Cpu);
   EXPECT_EQ(parse_rank_config(kConfig)->device, DeviceKind::Cpu) << "written by hand";
+}
+
+// Its memory came from a label of its node, or from a catalogue of the user's.
+TEST(RankConfig, ThePlansMemoryIsKnownOfADeviceThatNoCatalogueHas) {
+  const test::TemporaryFolder folder;
+  const auto planned = [&](const std::string& config) {
+    return load_planned_memory(folder.write("rank.json", config));
+  };
+  EXPECT_TRUE(planned(kConfig)) << "written by hand, for a processor";
+  std::string unknown =
+      with(R"("resources": \{"devices": 4\})",
+           R"("resources": {"devices": 4, "device": {"kind": "GPU", "product": "NVIDIA-A10G"}})");
+  EXPECT_FALSE(planned(unknown));
+  unknown.replace(unknown.find(R"("plan": {)"), 9,
+                  R"("plan": {"usableBytes": "21474836480", "devicesPerNode": 4, )");
+  const auto terms = planned(unknown);
+  ASSERT_TRUE(terms);
+  EXPECT_GT(terms->parameters, 0);
 }
 
 TEST(RankConfig, BecomesPlainOptions) {
