@@ -111,6 +111,14 @@ Status check_positive(const v1alpha1::JobSpec& spec) {
   return {};
 }
 
+// At once, by one stage.
+double held_micro_batches(const PlanRequest& request) {
+  if (request.fixed.schedule != ScheduleKind::GPipe) return 1;
+  const int64_t each = int64_t{request.fixed.micro_batch_size.value_or(1)} * request.fixed.data.value_or(1);
+  return std::max(1.0,
+                  static_cast<double>(request.training.global_batch_sequences) / static_cast<double>(each));
+}
+
 }  // namespace
 
 Status check_counts(const PlanRequest& request) {
@@ -121,8 +129,7 @@ Status check_counts(const PlanRequest& request) {
       static_cast<double>(std::max({shape.hidden, shape.ffn, shape.vocab, shape.heads * shape.head_dim}));
   const double tokens = static_cast<double>(request.training.sequence_length) *
                         static_cast<double>(request.fixed.micro_batch_size.value_or(1));
-  const bool holds_all = request.fixed.schedule == ScheduleKind::GPipe;
-  const double held = holds_all ? static_cast<double>(request.training.global_batch_sequences) : 1;
+  const double held = held_micro_batches(request);
   const double elements = tokens * widest * kTensorsOfALayer * static_cast<double>(shape.layers) * held;
   const double products = tokens * widest * static_cast<double>(shape.hidden);
   const double scores = tokens * static_cast<double>(request.training.sequence_length) *
@@ -131,6 +138,12 @@ Status check_counts(const PlanRequest& request) {
     return bad_input(
         fmt::format("spec.model: {:.3g} parameters are more than can be planned for", parameters));
   if (std::max({elements, products, scores}) < kMost) return {};
+  if (held > 1 && std::max({elements / held, products, scores}) < kMost) {
+    return bad_input(fmt::format(
+        "spec.parallelism.schedule: the {:.3g} micro-batches that GPipe holds at once are more than "
+        "can be planned for with a model of this size",
+        held));
+  }
   return bad_input(
       fmt::format("spec.training.sequenceLength: {:.3g} tokens of a micro-batch are more than can be planned "
                   "for with a model of this size",

@@ -62,14 +62,15 @@ const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& can
   return nearest;
 }
 
-// And the last one, split less, that some rule forbids.
+// And the last one, split less, where rules forbid all of them.
 const EvaluatedLayout* nearest_illegal(const std::vector<EvaluatedLayout>& candidates,
                                        const EvaluatedLayout& chosen) {
   const EvaluatedLayout* nearest = nullptr;
   for (const EvaluatedLayout& candidate : candidates) {
     if (&candidate == &chosen) break;
-    if (candidate.illegality && model_parallel(candidate.layout) < model_parallel(chosen.layout))
-      nearest = &candidate;
+    if (model_parallel(candidate.layout) >= model_parallel(chosen.layout)) continue;
+    if (!candidate.illegality) return nullptr;
+    nearest = &candidate;
   }
   return nearest;
 }

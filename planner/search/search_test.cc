@@ -640,7 +640,11 @@ TEST(SearchLayouts, WeightsAndHeldMicroBatchesThatCannotBeCountedAreRefused) {
   held.mutable_parallelism()->set_schedule("GPipe");
   const auto all_at_once = read_request(held, {});
   ASSERT_FALSE(all_at_once);
-  EXPECT_THAT(all_at_once.error().message, HasSubstr("are more than can be planned for"));
+  EXPECT_THAT(all_at_once.error().message, HasSubstr("micro-batches that GPipe holds at once are more than"));
+  held.mutable_parallelism()->set_micro_batch_size(32);
+  held.mutable_training()->set_sequence_length(8192);
+  held.mutable_training()->set_global_batch_sequences(1024);
+  EXPECT_TRUE(read_request(held, {})) << "32 micro-batches";
 
   v1alpha1::JobSpec wide = gpu_job("llama3-8b", 1);
   wide.mutable_training()->set_sequence_length(128);
