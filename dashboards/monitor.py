@@ -114,11 +114,12 @@ def peak(arguments):
 
 
 def train(arguments, page_port):
+    speed, note = peak(arguments)
     try:
-        ranks_of(CARAVAN, arguments)
+        if speed:  # whose part each rank has
+            ranks_of(CARAVAN, arguments)
     except ValueError as error:  # what is wrong with the job, before anything is started
         sys.exit(str(error))
-    speed, note = peak(arguments)
     port = free_port()
 
     def until():

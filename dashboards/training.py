@@ -44,8 +44,8 @@ def ports_that_answer(first):
 
 def sets_of(arguments):
     """The options --set of a command line, in either form."""
-    apart = [f"--set={value}" for flag, value in zip(arguments, arguments[1:]) if flag == "--set"]
-    return apart + [word for word in arguments if word.startswith("--set=")]
+    words = iter(arguments)
+    return [word if word != "--set" else f"--set={next(words, '')}" for word in words if word == "--set" or word.startswith("--set=")]
 
 
 def ranks_of(caravan, arguments):

@@ -114,6 +114,17 @@ TEST_F(ClusterCommands, SubmitTellsMistakesBeforeTheServerIsAskedAndKeepsNothing
   EXPECT_EQ(caravan("submit job.yaml -o name").out, "tiny\n");
 }
 
+// As `caravan init` writes one for this machine.
+TEST_F(ClusterCommands, SubmitAsksForTheClaimsThatAClusterNeeds) {
+  folder_.write("job.yaml", kJob);
+  const test::Outcome refused = caravan("submit job.yaml --set spec.checkpoint.claimName=null");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("job.yaml: spec.checkpoint.claimName: must be set on a cluster"));
+  const test::Outcome warned = caravan("submit job.yaml --dry-run --set spec.data.claimName=null");
+  EXPECT_EQ(warned.exit_code, 0) << warned.err;
+  EXPECT_THAT(warned.err, HasSubstr("spec.data.claimName is not set"));
+}
+
 TEST_F(ClusterCommands, ANameThatTheServerIsToChooseIsTheServers) {
   std::string text = kJob;
   text.replace(text.find("{name: tiny}"), 12, "{generateName: tiny-}");
