@@ -88,7 +88,7 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"trian job.yaml", R"(caravan has no command "trian"; its commands are init, validate)"},
       {"rnu job.yaml", R"(caravan has no command "rnu"; did you mean run?)"},
-      {"init --device h100", "did you mean H100-80GB?"},
+      {"init --device h100-81gb", "did you mean H100-80GB?"},
       {"validte job.yaml", R"(caravan has no command "validte"; did you mean validate?)"},
       {"data tokenise a.txt", R"(caravan data has no command "tokenise"; did you mean tokenize?)"},
       {"data tokenize --tokeniser byte a.txt",
