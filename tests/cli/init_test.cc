@@ -76,12 +76,15 @@ TEST_F(Init, NeverReplacesAFileUnlessToldTo) {
 TEST_F(Init, RefusesWhatItCannotUse) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"init --preset llama3-9b", "did you mean llama3-8b?"},
-      {"init --device H100", "--device: expected one of cpu, "},
+      {"init --device H101", "--device: expected one of cpu, "},
+      {"init --device GPU", "--device: expected a product, such as H100-80GB"},
       {"init --devices 0", "--devices"},
       {"init --to ''", "--to: the name is empty; give the name of a file, or - for standard output"},
       {"init --data $(printf 'tr\\344n.bin')", "--data: byte 2 is not UTF-8"},
       {"init --name $(printf 'a\\377')", "--name: byte 1 is not UTF-8"},
       {"init --kubernetes $(printf '\\300')", "--kubernetes: byte 0 is not UTF-8"},
+      {"init --kubernetes ''", "--kubernetes: the name is empty"},
+      {"init --kubernetes My_Claim", "must be the name of a PersistentVolumeClaim"},
       {"init --name Upper", "metadata.name"},
       {"init --vocab-size 99999999", "--vocab-size: Value 99999999 not in range 2 to 2097152"},
       {"init --kubernetes corpus --data /train.bin", "spec.data.path: must stay inside the claim"},
