@@ -13,9 +13,9 @@ namespace {
 // However many peers flood it.
 TEST(TaskPool, WhoHasNothingInTheQueueFindsAPlace) {
   testing::ManualClock clock;
-  std::latch gate(1);
-  TaskPool pool(clock, {.threads = 1, .waiting = 8, .waiting_in_all = 12, .waiting_of_one_peer = 4});
+  std::latch gate(1);  // both outlive the pool, whose first task uses them
   std::latch under_way(1);
+  TaskPool pool(clock, {.threads = 1, .waiting = 8, .waiting_in_all = 12, .waiting_of_one_peer = 4});
   ASSERT_TRUE(pool.post("first", [&](const std::stop_token&) {
     under_way.count_down();
     gate.wait();

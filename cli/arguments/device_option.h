@@ -16,7 +16,7 @@ inline constexpr const char* kCpu = "cpu";
 std::vector<std::string> device_choices(const std::vector<planner::DeviceProduct>& own = {});
 
 // The name that its catalogue has for a device, which goes by several: cpu in any case, or a product. An
-// error does not name the option, and does what was probably meant.
+// error names what was probably meant, and not the option.
 Result<std::string> device_named(const std::string& given,
                                  const std::vector<planner::DeviceProduct>& own = {});
 // Of an option that takes one.

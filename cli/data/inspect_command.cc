@@ -64,9 +64,9 @@ void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& fac
 Result<ExitCode> run(const InspectOptions& options) {
   if (options.paths.size() > 1) {
     return bad_input(
-        "caravan data inspect: one PATH is looked at; name the folder, or put a pattern in quotes, which the "
-        "shell "
-        "would replace by the names of files");
+        "caravan data inspect: one PATH is looked at; "
+        "name the folder, or put a pattern in quotes, "
+        "which the shell would replace by the names of files");
   }
   const std::string& path = options.paths.front();
   if (path == kStandardStream)

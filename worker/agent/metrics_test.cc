@@ -53,7 +53,7 @@ v1alpha1::RankUpdate step_update(int rank, int step) {
   report.set_reserved_bytes(4'000);
   report.set_peak_bytes(4'500);
   for (const StepPhase& phase : kStepPhases) (report.mutable_phase_seconds()->*phase.set)(0.5);
-  for (const char* axis : {"tensor", "data", "pipeline", "world"}) {
+  for (const char* axis : {"tensor", "data", "pipeline", "embedding"}) {
     for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "send", "recv"}) {
       v1alpha1::CollectiveCount& collective = *report.add_collectives();
       collective.set_operation(operation);

@@ -36,7 +36,7 @@ RankAnswer waits(int rank, const std::string& operation, const std::string& axis
 }
 
 RankAnswer saves(int rank, const std::string& doing, double seconds) {
-  RankAnswer answer = waits(rank, "all_gather", "world");
+  RankAnswer answer = waits(rank, "all_gather", "embedding");
   answer.activity->set_seconds(0.05);
   answer.activity->mutable_saving()->set_doing(doing);
   answer.activity->mutable_saving()->set_seconds(seconds);
@@ -82,12 +82,12 @@ TEST(Stall, WhenAllAnswerTheOneThatWaitsForNobodyIsNamed) {
 
 TEST(Stall, OfSeveralTheOneThatHasBeenThereLongestIsNamedFirst) {
   const Failure failure = describe_stall(
-      after_step_120({works(0, "data", 20), works(4, "forward", 33), waits(1, "barrier", "world")}));
+      after_step_120({works(0, "data", 20), works(4, "forward", 33), waits(1, "barrier", "embedding")}));
   EXPECT_THAT(
       failure.what,
       HasSubstr(
           "rank 4 on node 1 has been in forward for 33 s; rank 0 on node 0 has been in data for 20 s; 1 "
-          "other waits in barrier over world (1)"));
+          "other waits in barrier over embedding (1)"));
   EXPECT_EQ(failure.rank, 4);
   EXPECT_FALSE(failure.suspect_node) << "on two nodes";
 }
@@ -102,11 +102,11 @@ TEST(Stall, ARankThatBeganItsWorkLatelyHoldsUpNobody) {
 
 TEST(Stall, InACheckpointForWhichAllWaitTheOneThatStillWritesIsNamed) {
   const std::string writes = "writing its part of the checkpoint of step 120";
-  const Failure one = describe_stall(
-      after_step_120({waits(0, "all_gather", "world"), saves(5, writes, 33), works(6, "checkpoint", 0.01)}));
+  const Failure one = describe_stall(after_step_120(
+      {waits(0, "all_gather", "embedding"), saves(5, writes, 33), works(6, "checkpoint", 0.01)}));
   EXPECT_THAT(one.what,
               HasSubstr("rank 5 on node 1 has been writing its part of the checkpoint of step 120 for "
-                        "33 s; 1 work in checkpoint (1); 1 other waits in all_gather over world"));
+                        "33 s; 1 work in checkpoint (1); 1 other waits in all_gather over embedding"));
   EXPECT_EQ(one.rank, 5);
   EXPECT_FALSE(one.suspect_node) << "a volume says nothing of the machine";
   EXPECT_THAT(one.advice, HasSubstr("the volume of spec.checkpoint.path"));
@@ -115,15 +115,16 @@ TEST(Stall, InACheckpointForWhichAllWaitTheOneThatStillWritesIsNamed) {
   EXPECT_THAT(all.what, HasSubstr("rank 1 on node 0 has been writing"));
   EXPECT_EQ(all.rank, 1);
 
-  const Failure begun = describe_stall(after_step_120({saves(0, writes, 0.2), waits(1, "barrier", "world")}));
+  const Failure begun =
+      describe_stall(after_step_120({saves(0, writes, 0.2), waits(1, "barrier", "embedding")}));
   EXPECT_EQ(begun.rank, -1) << "it began lately";
 }
 
 TEST(Stall, WhoHangsInAskingTheOthersIsNotToBlameForItsPartOfACheckpoint) {
   RankAnswer first = saves(0, "writing its part of the checkpoint of step 120", 34);
   first.activity->set_seconds(30);
-  const Failure failure = describe_stall(after_step_120({first, waits(1, "all_gather", "world")}));
-  EXPECT_THAT(failure.what, HasSubstr("all 2 ranks wait in all_gather over world (2)"));
+  const Failure failure = describe_stall(after_step_120({first, waits(1, "all_gather", "embedding")}));
+  EXPECT_THAT(failure.what, HasSubstr("all 2 ranks wait in all_gather over embedding (2)"));
   EXPECT_EQ(failure.rank, -1);
   EXPECT_THAT(failure.advice, HasSubstr("network"));
 }
