@@ -18,8 +18,8 @@ export class Actions {
     this.element = h('div', {class: 'bar'}, this.suspend, this.cancel, this.answer, this.dialog);
   }
 
-  draw({object}) {
-    const hasEnded = (object.status?.conditions ?? []).some((one) => ['Complete', 'Failed'].includes(one.type) && one.status === 'True');
+  draw({object, isGone}) {
+    const hasEnded = isGone || (object.status?.conditions ?? []).some((one) => ['Complete', 'Failed'].includes(one.type) && one.status === 'True');
     this.verb = object.spec?.suspend ? 'resume' : 'suspend';
     setText(this.suspend, this.verb === 'resume' ? 'Resume' : 'Suspend');
     this.suspend.disabled = this.cancel.disabled = hasEnded;

@@ -45,13 +45,13 @@ async function request(path, options = {}) {
 
 export const get = async (path, signal) => (await request(path, {signal})).json();
 
-export async function post(path, body = {}) {
+export async function post(path, body = {}, signal = undefined) {
   const response = await request(path, {
-    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
+    signal, method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
   return response.json();
 }
 
-const pause = (milliseconds, signal) => new Promise((resolve) => {
+export const pause = (milliseconds, signal) => new Promise((resolve) => {
   const end = () => {
     clearTimeout(timer);
     signal.removeEventListener('abort', end);
@@ -62,8 +62,8 @@ const pause = (milliseconds, signal) => new Promise((resolve) => {
 });
 
 const page = globalThis.document;
-// Resolves when somebody can see the page: streams are for those windows alone.
-const untilSeen = (signal) => new Promise((resolve) => {
+// Resolves when somebody can see the page, or signal is aborted: what goes on by itself is for those windows alone.
+export const untilSeen = (signal) => new Promise((resolve) => {
   const wait = new AbortController();
   const look = () => {
     if (page?.hidden && !signal.aborted) return;

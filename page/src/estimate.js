@@ -1,7 +1,7 @@
 // What the planner says of a job before a device is taken.
 import {post} from './api.js';
 import {failure, h} from './dom.js';
-import {bytes, duration} from './format.js';
+import {bytes, duration, hours, seconds} from './format.js';
 
 const kExample = {
   apiVersion: 'training.caravan.dev/v1alpha1', kind: 'LlamaTrainingJob', metadata: {name: 'llama'},
@@ -13,14 +13,15 @@ const kExample = {
 };
 
 const kColumns = ['Devices', 'Fits', 'Layout', 'Memory', 'Step', 'MFU', 'Training', 'Device hours', 'Cost', 'Why'];
-const rounded = (value, digits) => (value === undefined ? '' : Number(value).toFixed(digits));
+// '' of what an estimate does not tell.
+const told = (value, shown) => (value === undefined ? '' : shown(Number(value)));
 
-function cellsOf(estimate) {
+export function cellsOf(estimate) {
   const plan = estimate.report?.plan;
   return [estimate.devices, estimate.fits ? 'yes' : 'no', plan ? `TP${plan.tensor} PP${plan.pipeline} DP${plan.data}` : '',
-    plan?.peakBytes ? bytes(Number(plan.peakBytes)) : '', plan?.stepSeconds === undefined ? '' : `${rounded(plan.stepSeconds, 2)} s`,
-    plan?.mfu === undefined ? '' : `${rounded(100 * plan.mfu, 1)} %`, estimate.trainingSeconds === undefined ? '' : duration(estimate.trainingSeconds),
-    rounded(estimate.deviceHours, 0), estimate.cost ?? '', estimate.reason || plan?.reason || ''].map(String);
+    plan?.peakBytes ? bytes(Number(plan.peakBytes)) : '', told(plan?.stepSeconds, seconds),
+    told(plan?.mfu, (mfu) => `${(100 * mfu).toFixed(1)} %`), told(estimate.trainingSeconds, duration), told(estimate.deviceHours, hours),
+    estimate.cost ?? '', estimate.reason || plan?.reason || ''].map(String);
 }
 
 const tableOf = (estimates) => h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Estimates'}, h('table', {},
@@ -38,7 +39,7 @@ export async function showEstimate(main, namespace, signal) {
     button.disabled = true;
     try {
       const {estimates = []} = await post(`namespaces/${namespace}/jobs:estimate`, {job: JSON.parse(job.value),
-        devices: devices.value.split(/[\s,]+/).filter(Boolean).map(Number), deviceHourPrice: price.value.trim()});
+        devices: devices.value.split(/[\s,]+/).filter(Boolean).map(Number), deviceHourPrice: price.value.trim()}, signal);
       if (!signal.aborted) answer.replaceChildren(tableOf(estimates));
     } catch (error) {
       answer.replaceChildren(failure(error));

@@ -21,9 +21,19 @@ export function duration(seconds) {
   return minutes ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(seconds)} s`;
 }
 
+// With three digits, in milliseconds below a second.
+export function seconds(value) {
+  const [number, unit] = value < 1 ? [1000 * value, 'ms'] : [value, 's'];
+  return `${number.toFixed(number < 9.995 ? 2 : number < 99.95 ? 1 : 0)} ${unit}`;
+}
+
+// Below a hundred, tenths count.
+export const hours = (value) => (value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en'));
+
 export const age = (time, now) => duration(Math.max(0, (now - Date.parse(time)) / 1000));
 // Where nobody knows, the operator says "-".
 export const percent = (text) => (Number.isFinite(Number.parseFloat(text)) ? `${text} %` : '');
-export const stateOf = (job) => (job.deleteTime ? 'Deleting' : job.object.status?.state ?? 'Pending');
+// isGone: the page's own word for a job that it was told of and that is deleted by now.
+export const stateOf = (job) => (job.isGone ? 'Deleted' : job.deleteTime ? 'Deleting' : job.object.status?.state ?? 'Pending');
 export const nameOf = (resource) => resource.slice(resource.lastIndexOf('/') + 1);
 export const namespaceOf = (resource) => resource.split('/')[1];

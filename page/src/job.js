@@ -1,8 +1,9 @@
 // One job: what it is like now, its curves, what happened to it, and what can be asked of it.
 import {Actions} from './actions.js';
-import {ConnectionLost, follow, get} from './api.js';
+import {follow, get} from './api.js';
 import {Curve} from './curve.js';
-import {failure, h, say, section, setText} from './dom.js';
+import {h, say, section, setText} from './dom.js';
+import {Events} from './events.js';
 import {nameOf, namespaceOf} from './format.js';
 import {LogTail} from './log.js';
 import {Memory} from './memory.js';
@@ -15,7 +16,6 @@ import {StepTime} from './step.js';
 import {Tiles} from './tiles.js';
 import {yamlOf} from './yaml.js';
 
-const kEventsStand = 15000;  // milliseconds
 const kFinal = ['Complete', 'Failed', 'Interrupted'];
 
 class JobView {
@@ -27,20 +27,20 @@ class JobView {
     this.tiles = new Tiles();
     this.memory = new Memory();
     this.actions = runOf(document) ? null : new Actions(name);
-    this.loss = new Curve('Loss', (value) => value.toFixed(4));
+    this.loss = new Curve('Loss', (value) => value.toFixed(4), 'Validation loss');
     this.mfu = new Curve('MFU', (value) => `${value.toFixed(1)} %`);
     this.metricsState = h('p', {class: 'quiet', role: 'status'});
     this.moments = h('ol', {class: 'moments'});
     this.plan = new Plan();
     this.yaml = h('pre', {tabindex: 0, role: 'region', 'aria-label': 'YAML'});
-    this.events = h('div');
+    this.events = new Events(name, signal);
     this.log = new LogTail(name, signal);
     this.ranks = new Ranks((rank) => this.log.show(rank));
-    this.step = new StepTime();
+    this.step = new StepTime(signal);
     this.element = h('div', {class: 'job'}, h('h1', {}, nameOf(name)), this.actions?.element, this.tiles.element,
       section('Loss', this.loss.box), section('MFU', this.mfu.box), this.metricsState, this.memory.element,
       section('Time line', this.moments), ...this.step.elements, this.plan.element, this.ranks.element,
-      section('Events', this.events), this.log.element,
+      this.events.element, this.log.element,
       section('YAML', h('details', {}, h('summary', {}, 'The job as it is'), this.yaml)));
     signal.addEventListener('abort', () => { this.loss.close(); this.mfu.close(); }, {once: true});
   }
@@ -57,8 +57,17 @@ class JobView {
     const {state} = job.object.status ?? {};
     const isTold = state === this.toldState;
     this.toldState = state;
-    return isTold ? undefined : this.drawEvents();
+    return isTold ? undefined : this.events.read();
   }
+
+  // It was deleted: what was told of it last stands.
+  drawGone() {
+    this.job = {...this.job, isGone: true};
+    this.actions?.draw(this.job);
+    this.changed();
+  }
+
+  get hasEnded() { return this.job.isGone || kFinal.includes(this.job.object.status?.state); }
 
   takeSamples(samples) {
     for (const one of samples) {
@@ -79,8 +88,9 @@ class JobView {
     const steps = this.samples.map((one) => one.step);
     this.tiles.draw(this.job, this.samples.at(-1));
     if (steps.length > 0) {
-      this.loss.draw(steps, this.samples.map((one) => Number(one.loss ?? NaN)));
-      this.mfu.draw(steps, this.samples.map((one) => 100 * Number(one.mfu ?? NaN)));
+      const values = (of) => this.samples.map((one) => Number(of(one) ?? NaN));
+      this.loss.draw(steps, values((one) => one.loss), values((one) => one.validationLoss));
+      this.mfu.draw(steps, values((one) => 100 * one.mfu));
     }
     this.memory.draw(this.job, this.samples);
     if (steps.length > 0) this.step.drawMeasured(this.samples);
@@ -90,32 +100,6 @@ class JobView {
     this.toldMoments = told;
     this.moments.replaceChildren(...moments.map(({time, text}) =>
       h('li', {}, h('time', {datetime: time}, new Date(time).toLocaleString()), ' ', text)));
-  }
-
-  async drawEvents() {
-    try {
-      const {events = []} = await get(`${this.name}/events?pageSize=1000`, this.signal);
-      this.showEvents(events);
-    } catch (error) {
-      // While there is no connection, what was told stands.
-      if (!this.signal.aborted && !(error instanceof ConnectionLost)) this.events.replaceChildren(failure(error));
-    }
-  }
-
-  showEvents(events) {
-    const told = JSON.stringify(events);
-    if (told === this.toldEvents) return;
-    this.toldEvents = told;
-    this.events.replaceChildren(events.length === 0 ? h('p', {}, 'None.') : h('ul', {class: 'events'}, ...events.slice(-200).reverse().map((one) =>
-      h('li', {class: one.type === 'Warning' ? 'warning' : ''}, h('time', {datetime: one.time}, new Date(one.time).toLocaleString()),
-        ` ${one.type} ${one.reason} (${one.about}): ${one.message}`))));
-  }
-}
-
-async function keepEvents(view, signal) {
-  while (!signal.aborted) {
-    await new Promise((resolve) => { setTimeout(resolve, kEventsStand); });
-    if (!signal.aborted) await view.drawEvents();
   }
 }
 
@@ -130,11 +114,15 @@ async function showOne(main, name, signal) {
   main.replaceChildren(view.element);
   // First of the three, as they come to places for streams.
   let isThere = false;
-  const sayGone = () => say(`${nameOf(name)} is gone`);
+  const sayState = (text) => say(text || (view.job.isGone ? `${nameOf(name)} is gone` : ''));
   const watched = follow(`${name.slice(0, name.lastIndexOf('/'))}:watch?filter=${encodeURIComponent(`name=${nameOf(name)}`)}`, {
-    signal: one.signal, onState: say, onAnew: () => { isThere = false; },
+    signal: one.signal, onState: sayState, onAnew: () => { isThere = false; },
     onMessage: async ({kind, job}) => {
-      if (kind === 'Gone' || (kind === 'Complete' && !isThere)) sayGone();
+      const isGone = kind === 'Gone' || (kind === 'Complete' && !isThere);
+      if (isGone) {
+        view.drawGone();
+        sayState('');
+      }
       if (kind !== 'Changed') return;
       isThere = true;
       if (job.uid !== first.uid) return one.abort();
@@ -142,7 +130,7 @@ async function showOne(main, name, signal) {
       // The last message may be the end of a run's server. Any other has no time to wait for a connection.
       if (kFinal.includes(job.object.status?.state)) await isDrawn;
     }});
-  keepEvents(view, one.signal);
+  view.events.keep(() => view.hasEnded);
   follow(`${name}/metrics?follow=true`, {signal: one.signal, onState: (text) => setText(view.metricsState, text),
     onMessage: ({samples = []}) => view.takeSamples(samples)})
     .catch((error) => setText(view.metricsState, `No curves: ${error.message}`));
@@ -150,6 +138,7 @@ async function showOne(main, name, signal) {
   await watched;
   if (one.signal.aborted) return;
   say('The run is over.');  // no other watch ends by itself
+  view.events.areAll = true;
   await new Promise((resolve) => { signal.addEventListener('abort', resolve, {once: true}); });
 }
 

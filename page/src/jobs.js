@@ -33,7 +33,7 @@ class JobTable {
     if (kind === 'Complete') this.isComplete = true;
     if (kind === 'Gone') this.jobs.delete(job.name);
     if (kind === 'Changed') this.jobs.set(job.name, {job, row: this.jobs.get(job.name)?.row ?? newRow(job)});
-    if (kind !== 'Heartbeat') this.changed();
+    this.changed();  // at a heartbeat too, since ages go on
   }
 
   forget() {

@@ -1,12 +1,13 @@
 // Shows the view that the address names: #/namespaces/NAMESPACE/jobs[/JOB] or #/namespaces/NAMESPACE/estimate.
 import './main.css';
-import {signedIn, signIn, signOut, whenLost, whenUnknown} from './api.js';
+import {signedIn, signOut, whenLost, whenUnknown} from './api.js';
 import {failure, h, say} from './dom.js';
 import {showEstimate} from './estimate.js';
 import {showJob} from './job.js';
 import {showJobs} from './jobs.js';
 import {addressOf, routeOf} from './route.js';
 import {enter, runOf} from './run.js';
+import {showSignIn} from './sign_in.js';
 
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
@@ -17,20 +18,12 @@ let shown = new AbortController();
 
 function askWho(error) {
   if (run) return main.replaceChildren(failure(error ?? new Error('Open this page by the whole address that caravan run printed, which ends in its token.')));
-  const namespace = h('input', {id: 'namespace', value: routeOf(location.hash)?.namespace ?? 'default', autocomplete: 'off', required: true,
-    pattern: '-|[a-z0-9]([a-z0-9\\-]*[a-z0-9])?', title: 'a name of a namespace, or - for all'});
-  const token = h('input', {id: 'token', type: 'password', autocomplete: 'off', required: true});
-  main.replaceChildren(h('form', {class: 'sign-in', onsubmit: (event) => {
-    event.preventDefault();
-    signIn(token.value.trim());
-    const route = routeOf(location.hash);
-    const wanted = route?.namespace === namespace.value.trim() ? location.hash : addressOf('jobs', namespace.value.trim());
-    if (location.hash === wanted) show(); else location.hash = wanted;
-  }}, h('h1', {}, 'Sign in'), h('p', {}, 'A token of Kubernetes for the audience caravan; to change jobs, for the API server too. ' +
-    'Only this tab keeps it, until it is closed.'), error ? failure(error) : null,
-  h('label', {for: 'namespace'}, 'Namespace, - for all'), namespace, h('label', {for: 'token'}, 'Token'), token,
-  h('button', {type: 'submit', class: 'primary'}, 'Sign in')));
-  token.focus();
+  showSignIn(main, {namespace: routeOf(location.hash)?.namespace ?? 'default', error, onEnter: enterNamespace});
+}
+
+function enterNamespace(namespace) {
+  const wanted = routeOf(location.hash)?.namespace === namespace ? location.hash : addressOf('jobs', namespace);
+  if (location.hash === wanted) show(); else location.hash = wanted;
 }
 
 async function show() {

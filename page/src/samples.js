@@ -8,5 +8,9 @@ export function addSample(samples, one) {
   samples.push(one);
 }
 
-// Every other one of the older half, and all of the younger.
-export const thinned = (samples) => samples.filter((_, at) => at % 2 === 0 || at >= samples.length / 2);
+// One of each two of the older half, rather one with a validation loss, which few have, and all of the younger.
+export const thinned = (samples) => samples.filter((_, at) => at >= samples.length / 2 || at % 2 === kept(samples, at - at % 2));
+
+const hasValidation = (one) => one?.validationLoss !== undefined;
+// Of the two from `first` on.
+const kept = (samples, first) => (hasValidation(samples[first + 1]) && !hasValidation(samples[first]) ? 1 : 0);

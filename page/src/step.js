@@ -1,5 +1,5 @@
 // Where a step's time goes, as the ranks measure it and as the planner predicts it.
-import {mayPass, post} from './api.js';
+import {mayPass, pause, post, untilSeen} from './api.js';
 import {failure, h, section} from './dom.js';
 
 const kPhases = {forward: 'Forward', backward: 'Backward', communication: 'Communication', optimizer: 'Optimizer', data: 'Data',
@@ -7,6 +7,8 @@ const kPhases = {forward: 'Forward', backward: 'Backward', communication: 'Commu
 const kParts = {compute: 'Compute', tensorTraffic: 'Tensor-parallel traffic', idle: 'Pipeline bubble', dataTraffic: 'Data-parallel traffic',
   optimizer: 'Optimizer'};
 const kMeasured = 16;  // steps, whose mean is shown
+const kShortestPause = 2000;  // milliseconds
+const kLongestPause = 60000;
 
 // The largest first.
 function sharesOf(names, secondsOf) {
@@ -35,7 +37,8 @@ const row = ({name, seconds, share}) => [h('dt', {}, name), h('dd', {}, h('meter
 const show = (list, parts, otherwise) => list.replaceChildren(...(parts.length === 0 ? [h('p', {class: 'quiet'}, otherwise)] : parts.flatMap(row)));
 
 export class StepTime {
-  constructor() {
+  constructor(signal) {
+    this.signal = signal;
     this.measured = h('dl', {class: 'parts'});
     this.predicted = h('dl', {class: 'parts'});
     this.elements = [section('Step, measured', this.measured), section('Step, predicted', this.predicted)];
@@ -44,19 +47,28 @@ export class StepTime {
 
   drawMeasured(samples) { show(this.measured, measuredParts(samples), 'No step has been told of yet.'); }
 
-  // Asks once, and with the next change again where the service was busy or away.
+  // Asks until it is answered or refused, once.
   async drawPredicted(job, namespace) {
     if (!job.object.status?.plan || this.isAsked) return;
     this.isAsked = true;
-    const {metadata, spec} = job.object;
+    for (let wait = kShortestPause; !await this.predict(job.object, namespace); wait = Math.min(2 * wait, kLongestPause)) {
+      await pause(wait, this.signal);
+      await untilSeen(this.signal);
+    }
+  }
+
+  // Resolves to whether asking again changes nothing.
+  async predict({metadata, spec, status}, namespace) {
+    if (this.signal.aborted) return true;
     try {
       const {estimates = []} = await post(`namespaces/${namespace}/jobs:estimate`,
-        {job: {apiVersion: 'training.caravan.dev/v1alpha1', kind: 'LlamaTrainingJob', metadata: {name: metadata.name}, spec}});
-      show(this.predicted, isOfLayout(estimates[0], job.object.status.plan) ? predictedParts(estimates[0]) : [],
+        {job: {apiVersion: 'training.caravan.dev/v1alpha1', kind: 'LlamaTrainingJob', metadata: {name: metadata.name}, spec}}, this.signal);
+      show(this.predicted, isOfLayout(estimates[0], status.plan) ? predictedParts(estimates[0]) : [],
         'Not known for this layout and these devices.');
+      return true;
     } catch (error) {
-      this.isAsked = !mayPass(error);
       this.predicted.replaceChildren(failure(error));
+      return !mayPass(error);
     }
   }
 }

@@ -7,7 +7,7 @@ const lossOf = (text) => (Number.isFinite(Number.parseFloat(text)) ? Number(text
 
 function tilesOf(job, last) {
   const {progress = {}, predicted = {}, restarts = 0, layout, completionTime} = job.object.status ?? {};
-  const remaining = completionTime ? undefined : progress.estimatedRemainingSeconds;
+  const remaining = completionTime || job.isGone ? undefined : progress.estimatedRemainingSeconds;
   return {
     State: stateOf(job),
     Progress: progress.steps ? `${progress.step ?? 0} of ${progress.steps} steps` : '',

@@ -10,8 +10,9 @@ from typing import Callable, Iterator, Sequence
 
 import grpc
 
+from caravan.calls import answer_of
 from caravan.connection import bearer_of, namespace_of, open_channel
-from caravan.errors import NotFoundError, told_as_ours
+from caravan.errors import NotFoundError
 from caravan.job import Job
 from caravan.job_file import read_job
 from caravan.streams import LATE_SECONDS, resumed
@@ -31,6 +32,7 @@ class Client:
     def __init__(self, channel: grpc.Channel, namespace: str, token: Callable[[], str] = lambda: ""):
         self.namespace = namespace
         self.stub = job_service_pb2_grpc.JobServiceStub(channel)
+        self.call = functools.partial(answer_of, self.stub)
         self.resumed = functools.partial(resumed, shown=token)
         self._channel = channel
 
@@ -57,19 +59,16 @@ class Client:
         request = job_service_pb2.CreateJobRequest(
             parent=self.parent, job=wanted, validate_only=validate_only, request_id=str(uuid.uuid4())
         )
-        with told_as_ours():
-            return Job(self, self.stub.CreateJob(request))
+        return Job(self, self.call("CreateJob", request))
 
     def get(self, name: str) -> Job:
-        with told_as_ours():
-            return Job(self, self.stub.GetJob(job_service_pb2.GetJobRequest(name=f"{self.parent}/jobs/{name}")))
+        return Job(self, self.call("GetJob", job_service_pb2.GetJobRequest(name=f"{self.parent}/jobs/{name}")))
 
     def jobs(self, filter: str = "", order_by: str = "") -> Iterator[Job]:
         """The newest first unless order_by says else; filter: such as state=Running AND labels.team=nlp."""
         request = job_service_pb2.ListJobsRequest(parent=self.parent, filter=filter, order_by=order_by)
         while True:
-            with told_as_ours():
-                page = self.stub.ListJobs(request)
+            page = self.call("ListJobs", request)
             yield from (Job(self, message) for message in page.jobs)
             if not page.next_page_token:
                 return
@@ -83,13 +82,11 @@ class Client:
         request = job_service_pb2.EstimateJobRequest(
             parent=self.parent, job=read_job(job), devices=devices, device_hour_price=device_hour_price
         )
-        with told_as_ours():
-            return list(self.stub.EstimateJob(request).estimates)
+        return list(self.call("EstimateJob", request).estimates)
 
     def capacity(self) -> job_service_pb2.Capacity:
         """What the nodes and the quota of the namespace leave free."""
-        with told_as_ours():
-            return self.stub.GetCapacity(job_service_pb2.GetCapacityRequest(parent=self.parent))
+        return self.call("GetCapacity", job_service_pb2.GetCapacityRequest(parent=self.parent))
 
     def states_of(self, job: job_service_pb2.Job, timeout: float | None) -> Iterator[job_service_pb2.Job]:
         """The job each time it changes; NotFoundError once it is gone, were there another one of its name by then."""
@@ -117,8 +114,8 @@ def connect(
     root_file: str | None = None,
     server_name: str | None = None,
 ) -> Client:
-    """The service at HOST:PORT, as the holder of a token of Kubernetes for the audiences `caravan` and, to write, the API
-    server. What is not given comes from the environment: CARAVAN_SERVER, CARAVAN_NAMESPACE (in a pod, its own),
+    """The service at HOST:PORT, as the holder of a token of Kubernetes for the audiences `caravan` and, for events and logs and
+    to write, the API server. What is not given comes from the environment: CARAVAN_SERVER, CARAVAN_NAMESPACE (in a pod, its own),
     CARAVAN_TOKEN_FILE, else CARAVAN_TOKEN, CARAVAN_ROOT_FILE, the authority of the service's certificate in PEM, and
     CARAVAN_SERVER_NAME, the name in that certificate where it is not HOST, as through a port-forward. MisconfiguredError
     says what is missing."""

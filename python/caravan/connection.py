@@ -11,7 +11,7 @@ POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 # A replica of the service may go at any time; these calls may be made again on another one.
 RETRIED = ("CreateJob", "GetJob", "ListJobs", "SuspendJob", "ResumeJob", "CancelJob", "CheckpointNow", "ListEvents",
-           "ListCheckpoints", "EstimateJob")  # fmt: skip
+           "ListCheckpoints", "EstimateJob", "GetCapacity")  # fmt: skip
 SERVICE_CONFIG = {
     "methodConfig": [{
         "name": [{"service": "caravan.v1alpha1.JobService", "method": method} for method in RETRIED],

@@ -22,12 +22,16 @@ class Violation:
 class CaravanError(Exception):
     """Any error of the service; its text is for people."""
 
-    def __init__(self, code: grpc.StatusCode, reason: str, message: str, violations: tuple[Violation, ...] = ()):
+    def __init__(
+        self, code: grpc.StatusCode, reason: str, message: str,
+        violations: tuple[Violation, ...] = (), retry_after: float | None = None,
+    ):  # fmt: skip
         lines = [message, *(f"  {violation.field}: {violation.description}" for violation in violations)]
         super().__init__("\n".join(lines))
         self.code = code
         self.reason = reason  # stable, for programs, such as QUOTA_EXCEEDED; empty where no service answered
         self.violations = violations
+        self.retry_after = retry_after  # seconds after which to ask again; None: the service names none
 
 
 class InvalidError(CaravanError):
@@ -59,15 +63,17 @@ def _details_of(error: grpc.RpcError) -> status_pb2.Status:
 
 
 def error_of(error: grpc.RpcError) -> CaravanError:
-    reason, violations = "", []
+    reason, violations, retry_after = "", [], None
     for detail in _details_of(error).details:
-        info, bad_request = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+        info, bad_request, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
         if detail.Unpack(info):
             reason = info.reason
         elif detail.Unpack(bad_request):
             violations += (Violation(found.field, found.description) for found in bad_request.field_violations)
+        elif detail.Unpack(retry):
+            retry_after = retry.retry_delay.ToMilliseconds() / 1000
     kind = KINDS.get(error.code(), CaravanError)
-    return kind(error.code(), reason, error.details() or error.code().name, tuple(violations))
+    return kind(error.code(), reason, error.details() or error.code().name, tuple(violations), retry_after)
 
 
 @contextlib.contextmanager

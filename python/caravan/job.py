@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Iterator
 
-from caravan.errors import told_as_ours
 from caravan.v1alpha1 import job_pb2, job_service_pb2, metrics_pb2
 
 if TYPE_CHECKING:
@@ -144,8 +143,7 @@ class Job:
         return self.is_complete or self.is_failed
 
     def _call(self, method: str, request_type: type, **fields: object) -> object:
-        with told_as_ours():
-            return getattr(self._client.stub, method)(request_type(**fields))
+        return self._client.call(method, request_type(**fields))
 
     def _change(self, method: str, request_type: type, **fields: object) -> Job:
         self.message = self._call(method, request_type, name=self.message.name, **fields)
@@ -206,13 +204,15 @@ class Job:
         self, rank: int | None = None, node: int = 0, follow: bool = True, tail: int | None = None, timeout: float | None = None
     ) -> Iterator[str]:
         """Lines that a rank prints, or a node with all of its ranks, until the job has ended; without follow, until now, with
-        NotFoundError where there is no pod. tail: only the last ones to begin with. TimeoutError after `timeout` seconds."""
+        NotFoundError where there is no pod. tail: only the last ones to begin with. Lines that are gone before they were read
+        are a warning of `logging`. TimeoutError after `timeout` seconds."""
         request = job_service_pb2.StreamLogsRequest(name=self.message.name, rank=rank, node=node, follow=follow, tail_lines=tail)
         begun, pod = b"", ""
         method = self._client.stub.StreamLogs
         # Without follow, that there is no pod is told like that a replica has not heard of the job.
-        for _, response in self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow):
-            if response.pod != pod and begun:  # the pod before was killed within a line
+        for is_anew, response in self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow):
+            request.ClearField("tail_lines")  # what begins anew after a loss leaves out nothing more
+            if (is_anew or response.pod != pod) and begun:  # the rest of the line is lost, or its pod was killed within it
                 yield begun.decode(errors="replace")
                 begun = b""
             pod = response.pod

@@ -64,10 +64,17 @@ class Connection(unittest.TestCase):
 
 
 class Service(job_service_pb2_grpc.JobServiceServicer):
-    """Has every job. A stream of metrics is refused to the token `old`, which is renewed in its file by then."""
+    """Has every job. Tells the capacity when it is asked again. A stream of metrics is refused to the token `old`, which is renewed
+    in its file by then."""
 
     def __init__(self, token_file: Path):
-        self.token_file = token_file
+        self.token_file, self.is_up = token_file, False
+
+    def GetCapacity(self, request, context):
+        if not self.is_up:
+            self.is_up = True
+            context.abort(grpc.StatusCode.UNAVAILABLE, "the replica goes")
+        return job_service_pb2.Capacity(pools_unknown="asked again")
 
     def GetJob(self, request, context):
         return job_service_pb2.Job(name=request.name)
@@ -106,6 +113,10 @@ class OverTls(unittest.TestCase):
         self.assertEqual("llama", self.connect(server_name=NAME).get("llama").name)
         with mock.patch.dict(os.environ, {"CARAVAN_SERVER_NAME": NAME}):
             self.assertEqual("llama", self.connect().get("llama").name)
+
+    def test_what_only_reads_is_asked_again_when_a_replica_goes(self):
+        self.serve()
+        self.assertEqual("asked again", self.connect(server_name=NAME).capacity().pools_unknown)
 
     def test_a_stream_goes_on_with_the_token_that_was_renewed_in_its_file(self):
         self.serve()

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 import unittest
 from concurrent import futures
 from typing import Iterator
@@ -10,10 +11,10 @@ from unittest import mock
 import installed_client  # noqa: F401
 
 import grpc
-from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 import caravan
+from caravan import calls as calls_module
 from caravan import client as client_module
 from caravan import streams as streams_module
 from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
@@ -56,19 +57,40 @@ def logs(data: bytes, cursor: str, pod: str = "llama-0") -> job_service_pb2.Stre
 
 
 class Failure(Exception):
-    def __init__(self, code: grpc.StatusCode, reason: str = ""):
+    def __init__(self, code: grpc.StatusCode, reason: str = "", retry_after: float | None = None):
         super().__init__()
-        self.code, self.reason = code, reason
+        self.code, self.reason, self.retry_after = code, reason, retry_after
+
+    @property
+    def status(self) -> status_pb2.Status:
+        details = [error_details_pb2.ErrorInfo(reason=self.reason)]
+        if self.retry_after is not None:
+            details.append(error_details_pb2.RetryInfo())
+            details[-1].retry_delay.FromMilliseconds(round(1000 * self.retry_after))
+        status = status_pb2.Status(code=self.code.value[0])
+        for detail in details:
+            status.details.add().Pack(detail)
+        return status
+
+
+def busy(seconds: float) -> Failure:
+    return Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "BUSY", seconds)
 
 
 EXPIRED = Failure(grpc.StatusCode.UNAUTHENTICATED, "BAD_TOKEN")
 
 
 class Script(job_service_pb2_grpc.JobServiceServicer):
-    """Answers each stream by the next of these lists, at whose end it ends in order."""
+    """Answers each stream by the next of these lists, at whose end it ends in order, and each call by the first of its list."""
 
     def __init__(self, *streams: list):
-        self.streams, self.tokens = list(streams), []
+        self.streams, self.tokens, self.have_tails = list(streams), [], []
+
+    def GetJob(self, request, context):
+        return next(self.play("", context))
+
+    def DeleteJob(self, request, context):
+        return next(self.play("", context))
 
     def WatchJobs(self, request, context):
         return self.play(request.resume_token, context)
@@ -77,6 +99,7 @@ class Script(job_service_pb2_grpc.JobServiceServicer):
         return self.play(request.cursor, context)
 
     def StreamLogs(self, request, context):
+        self.have_tails.append(request.HasField("tail_lines"))
         return self.play(request.cursor, context)
 
     def play(self, token, context):
@@ -90,10 +113,7 @@ class Script(job_service_pb2_grpc.JobServiceServicer):
             if not isinstance(step, Failure):
                 yield step
                 continue
-            info = any_pb2.Any()
-            info.Pack(error_details_pb2.ErrorInfo(reason=step.reason))
-            status = status_pb2.Status(code=step.code.value[0], details=[info])
-            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+            context.set_trailing_metadata((("grpc-status-details-bin", step.status.SerializeToString()),))
             context.abort(step.code, "scripted")
 
 
@@ -143,6 +163,17 @@ class Watch(unittest.TestCase):
         job = self.serve([logs(b"one\nha", "c1"), logs(b"", "c2"), logs(b"first\n", "c3", "llama-0-2")])
         self.assertEqual(["one", "ha", "first"], list(job.logs()))
 
+    def test_a_log_whose_place_is_gone_begins_anew_with_a_warning(self):
+        lost = Failure(grpc.StatusCode.OUT_OF_RANGE, "LOG_GONE")
+        job = self.serve([logs(b"one\nha", "c1"), lost], [logs(b"nine\n", "c9")])
+        with self.assertLogs("caravan", "WARNING"):
+            self.assertEqual(["one", "ha", "nine"], list(job.logs(tail=1)))
+        self.assertEqual(["", ""], self.script.tokens)
+        self.assertEqual([True, False], self.script.have_tails)
+        with self.assertRaises(caravan.CaravanError) as refused:
+            list(self.serve([lost]).logs())
+        self.assertEqual("LOG_GONE", refused.exception.reason)
+
     def test_a_job_without_a_pod_has_no_log_now(self):
         job = self.serve([Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")], [])
         with self.assertRaises(caravan.NotFoundError):
@@ -161,12 +192,6 @@ class Watch(unittest.TestCase):
                          [changed(2, ended="Complete")])  # fmt: skip
         job.wait()
         self.assertEqual(["", ""], self.script.tokens)
-
-    def test_who_was_too_slow_goes_on_where_he_was(self):
-        job = self.serve([changed(1), Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "SLOW_READER")],
-                         [changed(2, ended="Complete")])  # fmt: skip
-        job.wait()
-        self.assertEqual(["", "t1"], self.script.tokens)
 
     def test_a_slow_api_server_is_not_the_end_of_a_wait(self):
         for timeout in (3600, None):
@@ -209,6 +234,33 @@ class Watch(unittest.TestCase):
         job = self.serve([metrics(1), Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")])
         with self.assertRaises(caravan.NotFoundError):
             list(job.metrics())
+
+    def test_a_stream_waits_as_long_as_a_busy_service_says(self):
+        job = self.serve([metrics(1), busy(0.3)], [busy(0)], [metrics(3)])
+        begin = time.monotonic()
+        self.assertEqual([1, 3], [sample.step for sample in job.metrics()])
+        self.assertGreaterEqual(time.monotonic() - begin, 0.3)
+        self.assertEqual(["", "t1", "t1"], self.script.tokens)
+
+    def test_a_wait_for_a_busy_service_ends_with_its_own_time(self):
+        job = self.serve([busy(3600)])
+        begin = time.monotonic()
+        with self.assertRaisesRegex(TimeoutError, "0.1 s are over"):
+            job.wait(timeout=0.1)
+        self.assertLess(time.monotonic() - begin, streams_module.LONGEST_PAUSE_SECONDS)
+
+    def test_a_call_waits_as_long_as_a_busy_service_says(self):
+        job = self.serve([busy(0.3)], [job_at(5)])
+        begin = time.monotonic()
+        self.assertEqual(5, job.refresh().progress.step)
+        self.assertGreaterEqual(time.monotonic() - begin, 0.3)
+
+    def test_a_call_that_may_not_be_repeated_or_not_soon_is_refused_with_when_it_may(self):
+        for ask, seconds in ((caravan.Job.delete, 0.3), (caravan.Job.refresh, calls_module.PATIENCE_SECONDS + 1)):
+            job = self.serve([busy(seconds)])
+            with self.assertRaises(caravan.CaravanError) as refused:
+                ask(job)
+            self.assertEqual(("BUSY", seconds), (refused.exception.reason, refused.exception.retry_after))
 
     def test_what_no_later_try_mends_is_raised(self):
         job = self.serve([Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")])

@@ -14,8 +14,11 @@ class Browser {
       '--remote-debugging-pipe', '--ignore-certificate-errors', `--user-data-dir=${this.profile}`, 'about:blank'],
     {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
     this.waiting = new Map();
+    this.hasEnded = false;
     this.listeners = [];
     this.last = 0;
+    this.process.once('exit', () => this.end());
+    this.process.stdio[3].on('error', () => {});  // it has ended, which is told by itself
     let rest = '';
     this.process.stdio[4].setEncoding('utf8').on('data', (text) => {
       const messages = (rest + text).split('\0');
@@ -31,7 +34,15 @@ class Browser {
     if (message.error) waits.reject(new Error(message.error.message)); else waits.resolve(message.result);
   }
 
+  // Nobody waits for an answer of a program that is no more: Node would end in order, with tests that never ran.
+  end() {
+    this.hasEnded = true;
+    for (const {reject} of this.waiting.values()) reject(new Error('Chromium has ended'));
+    this.waiting.clear();
+  }
+
   send(method, params = {}, sessionId = undefined) {
+    if (this.hasEnded) return Promise.reject(new Error('Chromium has ended'));
     return new Promise((resolve, reject) => {
       this.waiting.set(++this.last, {resolve, reject});
       this.process.stdio[3].write(`${JSON.stringify({id: this.last, method, params, sessionId})}\0`);
@@ -56,9 +67,11 @@ class Browser {
   }
 
   async close() {
-    const ended = new Promise((resolve) => { this.process.once('exit', resolve); });
-    this.send('Browser.close').catch(() => {});
-    await ended;
+    if (!this.hasEnded) {
+      const ended = new Promise((resolve) => { this.process.once('exit', resolve); });
+      this.send('Browser.close').catch(() => {});
+      await ended;
+    }
     rmSync(this.profile, {recursive: true, force: true, maxRetries: 5});
   }
 }

@@ -80,7 +80,7 @@ test('a stream whose place is gone begins anew', async () => {
 
 test('a stream that is refused ends, and one that is refused for now goes on', async () => {
   assert.deepStrictEqual(await told([fault(7, 'FORBIDDEN'), false]), ['asked behind nothing', 'failed: FORBIDDEN']);
-  assert.deepStrictEqual(await told([message(1, 'a') + fault(8, 'SLOW_READER'), false], [kEnd, false]),
+  assert.deepStrictEqual(await told([message(1, 'a') + fault(8, 'BUSY'), false], [kEnd, false]),
     ['asked behind nothing', 'a', 'asked behind 1', 'end']);
 });
 

@@ -1,7 +1,7 @@
 // The page's pure modules.
 import assert from 'node:assert';
 import test from 'node:test';
-import {bytes, bytesOf, duration} from '../../page/src/format.js';
+import {bytes, bytesOf, duration, hours, seconds} from '../../page/src/format.js';
 import {momentsOf} from '../../page/src/moments.js';
 import {devicesPerNode, ranksOf} from '../../page/src/ranks.js';
 import {addSample, thinned} from '../../page/src/samples.js';
@@ -31,6 +31,8 @@ test('quantities and times are told in their units', () => {
   assert.ok(Number.isNaN(bytesOf('much')));
   assert.strictEqual(bytes(3 * 2 ** 30), '3.0 GiB');
   assert.deepStrictEqual([59, 61, 3700, 90000].map(duration), ['59 s', '1 min 1 s', '1 h 1 min', '1 d 1 h']);
+  assert.deepStrictEqual([0.004, 0.0312, 0.25, 9.994, 9.995, 99.96].map(seconds), ['4.00 ms', '31.2 ms', '250 ms', '9.99 s', '10.0 s', '100 s']);
+  assert.deepStrictEqual([0.36, 99.4, 100, 12345.6].map(hours), ['0.4', '99.4', '100', '12,346']);
 });
 
 test('addresses that are none lead nowhere', () => {
@@ -79,6 +81,13 @@ test('a step that is trained again replaces what came behind it', () => {
   for (const [attempt, step] of [[1, 1], [1, 2], [1, 3], [2, 2]]) addSample(samples, {attempt, step});
   assert.deepStrictEqual(samples, [{attempt: 1, step: 1}, {attempt: 2, step: 2}]);
   assert.deepStrictEqual(thinned([0, 1, 2, 3, 4, 5, 6, 7]), [0, 2, 4, 5, 6, 7]);
+});
+
+test('of steps long ago those that were evaluated are kept', () => {
+  const samples = [1, 2, 3, 4, 5, 6, 7, 8].map((step) => (step % 4 === 2 ? {step, validationLoss: 2} : {step}));
+  assert.deepStrictEqual(thinned(samples).map((one) => one.step), [2, 3, 5, 6, 7, 8]);
+  const evaluated = samples.map((one) => ({...one, validationLoss: 2}));
+  assert.deepStrictEqual(thinned(evaluated).map((one) => one.step), [1, 3, 5, 6, 7, 8]);
 });
 
 test('the parts of a step are shares of it, of the very layout', () => {

@@ -64,6 +64,7 @@ async function showsTheEnd(tab) {
 }
 
 async function main() {
+  process.exitCode = 1;  // until all has been seen
   const browser = new Browser();
   try {
     const tab = await browser.open(setting.url);
@@ -74,9 +75,9 @@ async function main() {
     await showsTheEnd(tab);
     assert.deepStrictEqual(tab.complaints, []);
     console.log('ok');
+    process.exitCode = 0;
   } catch (error) {
     console.log(`FAILED: ${error.stack}`);
-    process.exitCode = 1;
     process.kill(setting.pid, 'SIGINT');
   } finally {
     await browser.close();

@@ -1,46 +1,49 @@
 // The predicted parts of a step, from a service that answers as a script says.
 import assert from 'node:assert';
 import test from 'node:test';
-
-class Element {
-  children = [];
-
-  append(...children) { this.children.push(...children); }
-  replaceChildren(...children) { this.children = children; }
-  setAttribute() {}
-  get textContent() { return this.children.map((one) => one.textContent ?? one).join(''); }
-}
-
-globalThis.sessionStorage = {getItem: () => 'secret', setItem() {}, removeItem() {}};
-globalThis.document = {createElement: () => new Element(), addEventListener() {}};
+import {holdPauses, refusal, serve, settled} from './browser.mjs';
 const {StepTime} = await import('../../page/src/step.js');
 
 const kPlan = {tensor: 1, pipeline: 1, data: 2};
 const kJob = {object: {metadata: {name: 'llama'}, spec: {}, status: {plan: kPlan}}};
 const kEstimates = {estimates: [{report: {plan: kPlan, candidates: [{stepParts: {compute: 0.2}}]}}]};
-const failure = (status, message) => new Response(JSON.stringify({message}), {status});
+const kKnown = 'Compute 100 %, 200 ms';
 
-// What is told after each of as many changes of the job as the service has answers.
+// What is told after each pause, of one change of the job; left: answers that nobody asked for.
 async function toldOf(...answers) {
-  const ask = globalThis.fetch;
-  globalThis.fetch = async () => answers.shift();
-  const step = new StepTime();
-  const told = [];
-  for (let changes = answers.length; changes > 0; --changes) {
-    await step.drawPredicted(kJob, 'nlp');
-    told.push(step.predicted.textContent);
-  }
-  globalThis.fetch = ask;
-  return told;
+  const {held, pass} = holdPauses();
+  serve(() => answers.shift());
+  const step = new StepTime(new AbortController().signal);
+  step.drawPredicted(kJob, 'nlp');
+  await settled();
+  const told = [step.predicted.textContent];
+  for (; held.length > 0; told.push(step.predicted.textContent)) await pass();
+  step.drawPredicted(kJob, 'nlp');
+  await settled();
+  return {told, left: answers.length};
 }
 
 test('a prediction is asked for again where the service was busy, and stands once it is there', async () => {
-  const known = 'Compute 100 %, 200 ms';
   for (const status of [429, 503])
-    assert.deepStrictEqual(await toldOf(failure(status, 'busy'), Response.json(kEstimates), failure(400, 'asked again')),
-      ['busy', known, known]);
+    assert.deepStrictEqual(await toldOf(refusal(status, 'busy'), refusal(status, 'still'), Response.json(kEstimates), refusal(400, 'asked again')),
+      {told: ['busy', 'still', kKnown], left: 1});
 });
 
 test('a prediction that is refused is not asked for again', async () => {
-  assert.deepStrictEqual(await toldOf(failure(400, 'no'), Response.json(kEstimates)), ['no', 'no']);
+  assert.deepStrictEqual(await toldOf(refusal(400, 'no'), Response.json(kEstimates)), {told: ['no'], left: 1});
+});
+
+test('a page that is left takes its question back, and asks no more', async () => {
+  const {held, pass} = holdPauses();
+  const page = new AbortController();
+  const signals = [];
+  serve((_, {signal}) => { signals.push(signal); return signals.length === 1 ? refusal(429, 'busy') : new Promise(() => {}); });
+  new StepTime(page.signal).drawPredicted(kJob, 'nlp');
+  await settled();
+  await pass();
+  page.abort();
+  await settled();
+  await pass();
+  assert.deepStrictEqual(signals.map((signal) => signal.aborted), [true, true]);
+  assert.strictEqual(held.length, 0);
 });
