@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,7 +14,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
 #include "common/file_contents.h"
@@ -55,6 +58,7 @@ struct ChildImage {
   std::vector<unsigned long> processors = {};  // a bit each; empty: as they are
   pid_t parent = 0;
   int error_fd = -1;
+  int last_fd = 2;  // that is open
 };
 
 // As sched_setaffinity takes them.
@@ -69,6 +73,14 @@ std::vector<unsigned long> mask_of(const std::vector<int>& processors) {
   return mask;
 }
 
+int highest_open_descriptor() {
+  int highest = 2;
+  std::error_code problem;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", problem))
+    highest = std::max(highest, std::atoi(entry.path().filename().c_str()));
+  return highest;
+}
+
 bool redirect(int from, int to) {
   return from < 0 || from == to || dup2(from, to) >= 0;
 }
@@ -80,6 +92,21 @@ void prepare_signals() {
   signal(SIGPIPE, SIG_DFL);
 }
 
+// Linux has CLOSE_RANGE_CLOEXEC from 5.11 on.
+void close_on_exec(int last_fd) {
+  if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  for (int fd = 3; fd <= last_fd; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+// At a limit of 0 the kernel would still start the program that core_pattern names, and wait for it; at 1 it
+// does not (do_coredump in fs/coredump.c).
+void forbid_core() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1);
+  setrlimit(RLIMIT_CORE, &limit);
+}
+
 [[noreturn]] void become(const SpawnOptions& options, const ChildImage& image) {
   prepare_signals();
   setpgid(0, 0);
@@ -87,13 +114,14 @@ void prepare_signals() {
   if (!image.processors.empty())
     syscall(SYS_sched_setaffinity, 0, image.processors.size() * sizeof(unsigned long),
             image.processors.data());
+  if (!options.dumps_core) forbid_core();
   bool ready = true;
   if (options.end_with_parent) {
     ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     if (getppid() != image.parent) _exit(127);
   }
   ready = ready && redirect(options.stdout_fd, STDOUT_FILENO) && redirect(options.stderr_fd, STDERR_FILENO);
-  ready = ready && syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+  close_on_exec(image.last_fd);
   for (const int fd : options.inherited_fds) ready = ready && fcntl(fd, F_SETFD, 0) == 0;
   if (ready) execve(options.program.c_str(), image.argv.data(), image.envp.data());
   const int reason = errno;
@@ -149,7 +177,10 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   image.processors = mask_of(options.processors);
   image.parent = getpid();
   image.error_fd = error_pipe->write_end.get();
+  image.last_fd = highest_open_descriptor();
 
+  // Where it is ignored, as whoever started this program may leave it, nobody learns how a child ended.
+  signal(SIGCHLD, SIG_DFL);
   const pid_t pid = fork();
   if (pid == 0) become(options, image);
   if (pid < 0) return failure(system_error(fmt::format("cannot start {}", options.program)));
@@ -232,6 +263,13 @@ Status set_nonblocking(int fd) {
 void end_with_parent(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) raise(SIGKILL);
+}
+
+void allow_all_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Result<UniqueFd> signals_as_descriptor(const std::vector<int>& signals) {

@@ -38,6 +38,9 @@ struct SpawnOptions {
   bool end_with_parent = true;
   // By number, those it runs on, as far as it may; empty: those of this process.
   std::vector<int> processors = {};
+  // When it crashes its memory is kept, as the system has it; until that is written, a minute for tens of
+  // gigabytes, it has not ended.
+  bool dumps_core = true;
 };
 
 class Process {
@@ -83,6 +86,10 @@ Status set_nonblocking(int fd);
 
 // This process ends (SIGKILL) when its parent does, and at once when `parent` is its parent no more.
 void end_with_parent(pid_t parent);
+
+// As many open files as the system lets this process have, and what it starts: what a login or a container is
+// given at first, often 1024, is there for programs that use select(2).
+void allow_all_open_files();
 
 // Blocks these signals in this and all later threads; the descriptor becomes readable when one arrives.
 Result<UniqueFd> signals_as_descriptor(const std::vector<int>& signals);

@@ -1,12 +1,20 @@
 #include "common/process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <iterator>
 
 #include "common/processors.h"
 
@@ -27,6 +35,27 @@ std::string read_all(int fd) {
   return text;
 }
 
+// What it writes; empty when it cannot be started.
+std::string output_of(SpawnOptions options) {
+  Result<Pipe> out = make_pipe();
+  options.stdout_fd = out->write_end.get();
+  const auto process = Process::spawn(options);
+  out->write_end.reset();
+  return process ? read_all(out->read_end.get()) : "";
+}
+
+// From now on this process has what Linux before 5.11 has.
+void forget_close_range() {
+  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{.len = std::size(rules), .filter = rules};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(2);
+}
+
 TEST(Process, ItsExitCodeIsSeen) {
   auto process = Process::spawn(shell("exit 7"));
   ASSERT_TRUE(process) << process.error().message;
@@ -38,6 +67,45 @@ TEST(Process, TheSignalThatEndedItIsSeen) {
   auto process = Process::spawn(shell("kill -SEGV $$"));
   ASSERT_TRUE(process);
   EXPECT_EQ(to_string(process->wait()), "signal 11 (SIGSEGV)");
+}
+
+TEST(Process, ItsEndIsSeenWhereWhoeverStartedUsIgnoredIt) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  auto process = Process::spawn(shell("exit 7"));
+  std::signal(SIGCHLD, before);
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 7, .signal = 0}));
+}
+
+TEST(Process, ItLeavesACoreAsTheSystemHasItOrNone) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_CORE, &before), 0);
+  const rlimit all{.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_CORE, &all), 0);
+  SpawnOptions options = shell("set -- $(grep 'core file' /proc/self/limits); echo $5");
+  const std::string usual = output_of(options);
+  options.dumps_core = false;
+  const std::string none = output_of(options);
+  setrlimit(RLIMIT_CORE, &before);
+  const bool has_bound = before.rlim_max != RLIM_INFINITY;
+  EXPECT_EQ(usual, has_bound ? fmt::format("{}\n", before.rlim_max) : "unlimited\n");
+  EXPECT_EQ(none, before.rlim_max == 0 ? "0\n" : "1\n");
+}
+
+TEST(Process, ItMayOpenAsManyFilesAsTheSystemAllows) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  allow_all_open_files();
+  Result<Pipe> out = make_pipe();
+  SpawnOptions options = shell("[ $(ulimit -S -n) = $(ulimit -H -n) ] && echo all");
+  options.stdout_fd = out->write_end.get();
+  auto process = Process::spawn(options);
+  setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_TRUE(process);
+  out->write_end.reset();
+  EXPECT_EQ(read_all(out->read_end.get()), "all\n");
 }
 
 TEST(Process, ItRunsOnItsProcessorsAsFarAsItMay) {
@@ -128,6 +196,23 @@ TEST(Process, OnlyTheNamedDescriptorsAreInherited) {
   const std::string open = read_all(report->read_end.get());
   EXPECT_THAT(open, HasSubstr(fmt::format("{}\n", fd)));
   EXPECT_THAT(open, ::testing::Not(HasSubstr(fmt::format("\n{}\n", other->write_end.get()))));
+}
+
+TEST(Process, OnlyTheNamedDescriptorsAreInheritedOnAnOlderKernelToo) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    forget_close_range();
+    const int named = open("/dev/null", O_RDONLY);
+    const int other = open("/dev/null", O_RDONLY);
+    SpawnOptions options =
+        shell(fmt::format("[ -e /proc/$$/fd/{} ] && [ ! -e /proc/$$/fd/{} ] && echo so", named, other));
+    options.inherited_fds = {named};
+    _exit(output_of(options) == "so\n" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Process, WhatGoesOutOfScopeIsKilledWithItsChildren) {

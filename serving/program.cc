@@ -15,6 +15,7 @@ namespace caravan {
 
 int run_program(const std::string& log_level, const std::function<Result<ExitCode>(int signal_fd)>& body) {
   start_log(log_level);
+  allow_all_open_files();
   const auto signals = signals_as_descriptor({SIGINT, SIGTERM});
   const Result<ExitCode> end = signals.and_then(
       [&](const UniqueFd& descriptor) { return unless_refused([&] { return body(descriptor.get()); }); });

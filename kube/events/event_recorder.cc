@@ -21,11 +21,15 @@ EventRecorder::EventRecorder(Client& client, Clock& clock, Observer& observer, E
 EventRecorder::~EventRecorder() = default;
 
 void EventRecorder::record(EventNote note) {
+  const std::string name_space = key_of(note.regarding).name_space;
   const std::lock_guard guard(mutex_);
-  if (queue_.size() >= kLongestQueue) {
+  const auto queued = queued_of_.find(name_space);
+  const std::size_t of_namespace = queued == queued_of_.end() ? 0 : queued->second;
+  if (queue_.size() >= kLongestQueue || of_namespace >= kMostOfANamespace) {
     observer_.on_warning(fmt::format("too many events, one is dropped: {}: {}", note.reason, note.note));
     return;
   }
+  queued_of_[name_space] = of_namespace + 1;
   queue_.push_back(std::move(note));
   changed_.notify_all();
 }
@@ -45,8 +49,7 @@ void EventRecorder::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (clock_.wait_until(lock, changed_, Clock::kNever, stop, [this] { return !queue_.empty(); })) {
     if (stop.stop_requested()) return;
-    const EventNote note = std::move(queue_.front());
-    queue_.pop_front();
+    const EventNote note = take();
     writing_since_ = clock_.now();
     lock.unlock();
     write({.stop = stop}, note);
@@ -54,6 +57,14 @@ void EventRecorder::run(const std::stop_token& stop) {
     writing_since_.reset();
     changed_.notify_all();
   }
+}
+
+EventNote EventRecorder::take() {
+  EventNote note = std::move(queue_.front());
+  queue_.pop_front();
+  const auto queued = queued_of_.find(key_of(note.regarding).name_space);
+  if (--queued->second == 0) queued_of_.erase(queued);
+  return note;
 }
 
 void EventRecorder::write(const CallContext& context, const EventNote& note) {

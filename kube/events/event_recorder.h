@@ -1,13 +1,16 @@
 // Writes Events without ever holding up who reports them.
 //
-// record() only queues; a thread of its own writes. When the queue is full, or the server refuses, the event
-// is dropped and the observer warned: events are hints, conditions are the truth. An event that the server
-// has meanwhile dropped (its time to live is an hour) is created anew.
+// record() only queues; a thread of its own writes. When the queue is full, or too much of it is of one
+// namespace, or the server refuses, the event is dropped and the observer warned: events are hints,
+// conditions are the truth. An event that the server has meanwhile dropped (its time to live is an hour) is
+// created anew.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "kube/client/client.h"
@@ -17,7 +20,8 @@ namespace caravan::kube {
 
 class EventRecorder {
  public:
-  static constexpr std::size_t kLongestQueue = 1000;
+  static constexpr std::size_t kLongestQueue = 4096;
+  static constexpr std::size_t kMostOfANamespace = 256;
 
   EventRecorder(Client& client, Clock& clock, Observer& observer, EventReporter reporter);
   // Stops at once; what is queued is dropped.
@@ -31,6 +35,7 @@ class EventRecorder {
 
  private:
   void run(const std::stop_token& stop);
+  EventNote take();
   void write(const CallContext& context, const EventNote& note);
   ApiStatus send(const CallContext& context, const EventWrite& write);
 
@@ -41,6 +46,7 @@ class EventRecorder {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<EventNote> queue_;
+  std::map<std::string, std::size_t> queued_of_;  // by namespace; none is zero
   std::optional<Clock::TimePoint> writing_since_;
   std::jthread thread_;
 };

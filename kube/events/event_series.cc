@@ -13,10 +13,7 @@ constexpr std::size_t kLongestWord = 128;
 constexpr std::size_t kLongestNamePrefix = 200;  // of 253, the rest makes the name unique
 
 std::string cut(const std::string& text, std::size_t longest) {
-  if (text.size() <= longest) return text;
-  const std::string head = text.substr(0, longest);
-  // A character that was cut in two is the only place where valid text turns invalid.
-  return head.substr(0, first_invalid_utf8(head).value_or(longest));
+  return std::string(utf8_prefix(text, longest));
 }
 
 }  // namespace

@@ -49,6 +49,25 @@ TEST_F(EventFaults, AHangingServerDoesNotHoldUpWhoReports) {
   EXPECT_FALSE(recorder_.warnings().empty()) << "what does not fit is dropped, and said so";
 }
 
+TEST_F(EventFaults, ANamespaceThatReportsTooMuchCostsOthersNothing) {
+  std::latch goes_on(1);
+  serve([&](Exchange& exchange) {
+    goes_on.wait();
+    exchange.reply(201, "{}");
+  });
+  EventRecorder events(*client_, clock_, recorder_, {.controller = "c", .instance = "i"});
+  EventNote of_another = note();
+  of_another.regarding = pod("a", "another", "1");
+  of_another.regarding.at("metadata").as_object()["namespace"] = "another";
+  for (std::size_t i = 0; i < EventRecorder::kLongestQueue; ++i) events.record(note());
+  events.record(of_another);
+  goes_on.count_down();
+  ASSERT_TRUE(events.flush({}));
+  const std::vector<Received> received = server_->requests();
+  EXPECT_EQ(received.back().path, "/apis/events.k8s.io/v1/namespaces/another/events");
+  EXPECT_LE(received.size(), EventRecorder::kMostOfANamespace + 2) << "one was being written";
+}
+
 TEST_F(EventFaults, AServerThatIsAwayDoesNotMakeTheWriterHang) {
   serve([](Exchange& exchange) { exchange.drop(); });
   connect({}, {.retry = {.tries = 1}});

@@ -41,7 +41,8 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
       .trainer = options.trainer,
       .directory = fs::absolute(base) / fmt::format("node-{}", options.node),
       .ranks = {.host = options.host, .threads = options.threads, .trace_directory = options.trace_directory},
-      .processors = processors_of_ranks(job, options, allowed_processors())};
+      .processors = processors_of_ranks(job, options, allowed_processors()),
+      .trims_logs = options.in_pod};
 }
 
 // Of a job on CPUs nobody asks, and a driver that tells nothing is no reason not to train.
@@ -203,6 +204,8 @@ int main(int argc, char** argv) {
 
   if (options.end_with_parent != 0) caravan::end_with_parent(options.end_with_parent);
   caravan::set_up_grpc();
+  // A rank of a data parallel axis of a thousand has a connection to each other.
+  caravan::allow_all_open_files();
   // Of the ranks' threads, which sleep while they wait: spinning made steps ten times slower on a busy
   // machine.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
