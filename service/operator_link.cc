@@ -34,6 +34,7 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const OperatorAccess& a
 
 grpc::ChannelArguments channel_arguments() {
   grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // it is within the cluster
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSilenceMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
   return arguments;

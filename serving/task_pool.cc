@@ -5,8 +5,21 @@
 namespace caravan {
 namespace {
 
-void take_one(std::map<std::string, std::size_t>& counts, const std::string& peer) {
-  if (const auto count = counts.find(peer); --count->second == 0) counts.erase(count);
+using Counts = std::map<std::string, std::size_t>;
+
+std::size_t count_of(const Counts& counts, const std::string& name) {
+  const auto found = counts.find(name);
+  return found == counts.end() ? 0 : found->second;
+}
+
+void add_one(Counts& counts, const TaskPool::Peer& peer) {
+  for (const std::string& name : {peer.name, peer.group}) ++counts[name];
+}
+
+void take_one(Counts& counts, const TaskPool::Peer& peer) {
+  for (const std::string& name : {peer.name, peer.group}) {
+    if (const auto count = counts.find(name); --count->second == 0) counts.erase(count);
+  }
 }
 
 }  // namespace
@@ -22,16 +35,20 @@ TaskPool::~TaskPool() {
   for (std::jthread& thread : threads_) thread.request_stop();
 }
 
-bool TaskPool::post(const std::string& peer, Task task) {
+bool TaskPool::post(const Peer& peer, Task task) {
   const std::scoped_lock lock(mutex_);
-  const auto found = waiting_of_.find(peer);
-  const bool is_first = found == waiting_of_.end();
-  if (waiting_.size() >= (is_first ? limits_.waiting_in_all : limits_.waiting)) return false;
-  if (!is_first && found->second >= limits_.waiting_of_one_peer) return false;
-  ++waiting_of_[peer];
+  if (!has_room_for(peer)) return false;
+  add_one(waiting_of_, peer);
   waiting_.push_back({peer, std::move(task)});
   changed_.notify_one();
   return true;
+}
+
+bool TaskPool::has_room_for(const Peer& peer) const {
+  const std::size_t of_peer = count_of(waiting_of_, peer.name);
+  const std::size_t in_all = of_peer == 0 ? limits_.waiting_in_all : limits_.waiting;
+  if (waiting_.size() >= in_all || of_peer >= limits_.waiting_of_one_peer) return false;
+  return peer.group.empty() || count_of(waiting_of_, peer.group) < limits_.waiting / 2;
 }
 
 Clock::Duration TaskPool::longest_run() const {
@@ -44,9 +61,10 @@ Clock::Duration TaskPool::longest_run() const {
 }
 
 std::deque<TaskPool::Waiting>::iterator TaskPool::next() {
-  return std::ranges::find_if(waiting_, [this](const Waiting& one) {
-    const auto running = running_of_.find(one.peer);
-    return running == running_of_.end() || running->second < limits_.running_of_one_peer;
+  const std::size_t most_of_a_group = std::max<std::size_t>(1, limits_.threads / 2);
+  return std::ranges::find_if(waiting_, [&](const Waiting& one) {
+    return count_of(running_of_, one.peer.name) < limits_.running_of_one_peer &&
+           (one.peer.group.empty() || count_of(running_of_, one.peer.group) < most_of_a_group);
   });
 }
 
@@ -57,7 +75,7 @@ void TaskPool::run(const std::stop_token& stop, std::size_t thread) {
     const Waiting one = std::move(*chosen);
     waiting_.erase(chosen);
     take_one(waiting_of_, one.peer);
-    ++running_of_[one.peer];
+    add_one(running_of_, one.peer);
     running_[thread] = clock_.now();
     lock.unlock();
     one.task(stop);

@@ -2,8 +2,9 @@
 // bounded number waits.
 //
 // Of one peer only some may wait and only some run, so whoever floods the queue waits behind himself, and
-// whoever has nothing in it finds a place as long as not too many have. The destructor asks what runs to
-// stop, waits for that, and drops the rest.
+// whoever has nothing in it finds a place as long as not too many have. Peers whom somebody can make as many
+// of as he likes are a group, which has at most half of the queue and of the threads. The destructor asks
+// what runs to stop, waits for that, and drops the rest.
 #pragma once
 
 #include <condition_variable>
@@ -30,6 +31,10 @@ class TaskPool {
     std::size_t running_of_one_peer = 4;
   };
   using Task = std::function<void(const std::stop_token&)>;
+  struct Peer {
+    std::string name;
+    std::string group = {};  // empty: of none; no peer's name
+  };
 
   TaskPool(Clock& clock, const Limits& limits);
   ~TaskPool();
@@ -37,17 +42,19 @@ class TaskPool {
   TaskPool& operator=(const TaskPool&) = delete;
 
   // False: there is no place for it.
-  bool post(const std::string& peer, Task task);
+  bool post(const Peer& peer, Task task);
   // Of all tasks that run: how long ago the first began.
   Clock::Duration longest_run() const;
 
  private:
+  using Counts = std::map<std::string, std::size_t>;  // by peer and by group; none is zero
   struct Waiting {
-    std::string peer;
+    Peer peer;
     Task task;
   };
   void run(const std::stop_token& stop, std::size_t thread);
-  // The first whose peer may have one more run.
+  bool has_room_for(const Peer& peer) const;
+  // The first whose peer and group may have one more run.
   std::deque<Waiting>::iterator next();
 
   Clock& clock_;
@@ -55,8 +62,8 @@ class TaskPool {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Waiting> waiting_;
-  std::map<std::string, std::size_t> waiting_of_;         // by peer
-  std::map<std::string, std::size_t> running_of_;         // by peer
+  Counts waiting_of_;
+  Counts running_of_;
   std::vector<std::optional<Clock::TimePoint>> running_;  // since when, by thread
   std::vector<std::jthread> threads_;
 };

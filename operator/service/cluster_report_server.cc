@@ -69,12 +69,13 @@ class GrpcReportServer final : public ClusterReportServer, private v1alpha1::Job
       stream->admit(failure("it showed no token"));
       return stream.get();
     }
-    const bool waits = reviews_.post(
-        host_of_peer(context->peer()), [this, stream, token = std::move(token)](const std::stop_token& stop) {
-          if (stream->has_ended()) return;
-          const CallContext review{.stop = stop, .deadline = clock_.now() + config_.limits.review};
-          stream->admit(config_.authenticate(review, token));
-        });
+    const bool waits = reviews_.post({host_of_peer(context->peer())},
+                                     [this, stream, token = std::move(token)](const std::stop_token& stop) {
+                                       if (stream->has_ended()) return;
+                                       const CallContext review{
+                                           .stop = stop, .deadline = clock_.now() + config_.limits.review};
+                                       stream->admit(config_.authenticate(review, token));
+                                     });
     if (!waits) stream->end(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many wait to be authenticated");
     return stream.get();
   }

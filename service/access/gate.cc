@@ -17,7 +17,9 @@ void Gate::enter(Credential credential, CallContext context, const Then& then) {
     admit = [this, credential = std::move(credential), payer](Call& of) {
       return review(credential, payer, of);
     };
-  post(user ? "user " + *user : payer, call, then, std::move(admit));
+  const TaskPool::Peer peer =
+      user ? TaskPool::Peer{"user " + *user, group_of_accounts(*user)} : TaskPool::Peer{payer};
+  post(peer, call, then, std::move(admit));
 }
 
 Answer<void> Gate::review(const Credential& credential, const std::string& payer, Call& call) {
@@ -27,7 +29,7 @@ Answer<void> Gate::review(const Credential& credential, const std::string& payer
   return call.caller.user == payer ? Answer<void>() : shares_.take_request(call.caller.user);
 }
 
-void Gate::post(const std::string& peer, const Call& call, const Then& then, Admit admit) {
+void Gate::post(const TaskPool::Peer& peer, const Call& call, const Then& then, Admit admit) {
   const bool waits =
       pool_.post(peer, [call = call, then, admit = std::move(admit)](const std::stop_token&) mutable {
         const Answer<void> admitted = admit(call);

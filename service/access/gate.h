@@ -1,8 +1,9 @@
 // The way in, for every call: who it is, whether it is his turn, and a thread that may wait for the API
 // server.
 //
-// Whoever was not known lately waits behind others of his host, whoever was, behind his own calls only. What
-// is beyond a bound is refused at once. Safe for any thread; outlives every call.
+// Whoever was not known lately waits behind others of his host, whoever was, behind his own calls only, and
+// behind those of the ServiceAccounts of his namespace if he is one. What is beyond a bound is refused at
+// once. Safe for any thread; outlives every call.
 #pragma once
 
 #include <functional>
@@ -31,7 +32,7 @@ class Gate {
  private:
   using Admit = std::function<Answer<void>(Call& call)>;
 
-  void post(const std::string& peer, const Call& call, const Then& then, Admit admit);
+  void post(const TaskPool::Peer& peer, const Call& call, const Then& then, Admit admit);
   // Fills in who it is. payer: whose share the call has been taken from.
   Answer<void> review(const Credential& credential, const std::string& payer, Call& call);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <string_view>
 
 namespace caravan::service {
 namespace {
@@ -11,15 +10,14 @@ namespace {
 // Beyond so many, those who have asked for nothing lately are forgotten, which changes nothing for them.
 constexpr std::size_t kManyCallers = 4096;
 
-// That Kubernetes has the ServiceAccounts of a namespace in; empty of other users.
+}  // namespace
+
 std::string group_of_accounts(std::string_view user) {
   constexpr std::string_view kAccount = "system:serviceaccount:";
   if (!user.starts_with(kAccount)) return "";
   user.remove_prefix(kAccount.size());
   return fmt::format("system:serviceaccounts:{}", user.substr(0, user.find(':')));
 }
-
-}  // namespace
 
 Answer<void> Shares::take_request(const std::string& user) {
   const std::scoped_lock lock(mutex_);

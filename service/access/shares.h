@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "common/clock.h"
 #include "service/answer/fault.h"
@@ -13,13 +14,16 @@
 
 namespace caravan::service {
 
+// That Kubernetes has the ServiceAccounts of a namespace in, which whoever has rights in it may make; empty
+// of other users.
+std::string group_of_accounts(std::string_view user);
+
 class Shares {
  public:
   struct Limits {
     double requests_per_second = 100;  // on the long run
     double burst = 400;
-    // Open at once. The ServiceAccounts of a namespace, which whoever has rights in it may make, have twice
-    // as many together.
+    // Open at once. The ServiceAccounts of a namespace have twice as many together.
     int streams = 64;
   };
   using Ticket = std::shared_ptr<void>;  // a stream counts as long as it is held

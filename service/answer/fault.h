@@ -53,7 +53,6 @@ inline constexpr char kNoCheckpoints[] = "NO_CHECKPOINTS";
 inline constexpr char kQuota[] = "QUOTA_EXCEEDED";
 inline constexpr char kRate[] = "RATE_LIMITED";
 inline constexpr char kBusy[] = "BUSY";
-inline constexpr char kSlowReader[] = "SLOW_READER";
 inline constexpr char kTokenTooOld[] = "RESUME_TOKEN_TOO_OLD";
 inline constexpr char kLogGone[] = "LOG_GONE";            // rotated away, or its pod is gone
 inline constexpr char kNotPlanned[] = "NOT_PLANNED";      // so no node has that rank

@@ -42,7 +42,8 @@ class EstimateMethodsTest : public ::testing::Test {
 
   // Once the other one is planned for.
   Code code_of(const std::string& user, const std::string& name_space) {
-    const auto answer = ask(user, name_space, {.deadline = clock_.now() + std::chrono::milliseconds(50)});
+    const CallContext context{.deadline = clock_.now() + std::chrono::milliseconds(50)};
+    const auto answer = ask(user, name_space, context);
     return answer ? Code{} : answer.error().code;
   }
 
@@ -58,7 +59,8 @@ class EstimateMethodsTest : public ::testing::Test {
 
 TEST_F(EstimateMethodsTest, OneThatTakesTooLongEndsWithItsCall) {
   CARAVAN_BY_TURNS();
-  const auto answer = ask("ada", "team", {.deadline = clock_.now() + std::chrono::milliseconds(100)});
+  const CallContext context{.deadline = clock_.now() + std::chrono::milliseconds(100)};
+  const auto answer = ask("ada", "team", context);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, Code::kDeadlineExceeded);
   EXPECT_EQ(answer.error().reason, faults::kTimeout);
@@ -69,9 +71,9 @@ TEST_F(EstimateMethodsTest, ACallerAndANamespaceHaveOneAtOnceWhateverTheNumberOf
   std::stop_source stop;
   std::atomic<bool> is_over = false;
   std::jthread first([&] {
+    const CallContext context{.stop = stop.get_token()};
     Code code = Code::kResourceExhausted;  // while the other one's turn is not over
-    while (code == Code::kResourceExhausted)
-      code = ask("ada", "team", {.stop = stop.get_token()}).error().code;
+    while (code == Code::kResourceExhausted) code = ask("ada", "team", context).error().code;
     EXPECT_EQ(code, Code::kCancelled);
     is_over = true;
   });

@@ -33,46 +33,61 @@ std::string message_about(const JobEntry& job, const std::string& version) {
   return message;
 }
 
-std::string message_of_the_end(const JobEntry& job, const std::string& version) {
+std::string message_of_the_end(const kube::ObjectKey& job, const std::string& uid,
+                               const std::string& version) {
   WatchJobsResponse response;
   response.set_kind(WatchJobsResponse::Gone);
   response.set_resume_token(version);
-  response.mutable_job()->set_name(name_of(job.object->key()));
-  response.mutable_job()->set_uid(std::string(job.object->uid()));
+  response.mutable_job()->set_name(name_of(job));
+  response.mutable_job()->set_uid(uid);
   return response.SerializeAsString();
+}
+
+kube::ObjectKey name_in(const JobChange& change) {
+  return (change.after ? change.after : change.before)->object->key();
 }
 
 }  // namespace
 
-void JobWatch::on_news(std::function<void()> news, std::function<void()> lost) {
+void JobWatch::on_news(std::function<void()> news) {
   const std::scoped_lock lock(mutex_);
   news_ = std::move(news);
-  lost_ = std::move(lost);
 }
 
-void JobWatch::begin(JobFeed::Opening opening) {
+void JobWatch::begin(const JobFeed::Opening& opening) {
   const std::scoped_lock lock(mutex_);
   began_ = true;
-  for (EntryPtr& job : opening.present) {
-    if (concerns(job)) present_.push_back(std::move(job));
+  const ByName since_the_opening = std::exchange(waiting_, {});  // whose turns these are
+  const auto turns_since = std::exchange(turns_, {});
+  for (const EntryPtr& job : opening.present) {
+    if (concerns(job)) wait_for(job->object->key(), "");
   }
-  // What came between the opening and now stands behind what was missed.
-  may_be_behind_ += opening.missed.size() + opening.present.size();
-  changes_.insert(changes_.begin(), opening.missed.begin(), opening.missed.end());
-  complete_ = goes_on_ ? "" : opening.version;
+  if (!goes_on_) wait_for({}, opening.version);
+  for (const ChangePtr& change : opening.missed) {
+    // Of what came later he may have heard before he left, as whatever his token says is at least.
+    for (const EntryPtr& job : {change->before, change->after}) {
+      if (concerns(job))
+        wait_for(name_in(*change), change->token).first->second.known.emplace(job->object->uid());
+    }
+  }
+  for (const auto& turn : turns_since) {
+    auto& [name, waiting] = *turn;
+    wait_for(name, waiting.token).first->second.known.merge(waiting.known);
+  }
 }
 
 void JobWatch::on_change(const ChangePtr& change) {
-  if (!concerns(change->before) && !concerns(change->after)) return;
-  std::function<void()> call;
+  const bool was_there = concerns(change->before);
+  if (!was_there && !concerns(change->after)) return;
+  std::function<void()> news;
   {
     const std::scoped_lock lock(mutex_);
-    if (is_lost_) return;
-    changes_.push_back(change);
-    is_lost_ = changes_.size() > may_be_behind_;
-    call = is_lost_ ? lost_ : news_;
+    const auto [waiting, is_new] = wait_for(name_in(*change), change->token);
+    if (!is_new) return;
+    if (was_there) waiting->second.known.emplace(change->before->object->uid());
+    news = news_;
   }
-  if (call) call();
+  if (news) news();
 }
 
 void JobWatch::heartbeat(const std::string& version) {
@@ -88,41 +103,41 @@ void JobWatch::heartbeat(const std::string& version) {
 bool JobWatch::next(std::string& into) {
   const std::scoped_lock lock(mutex_);
   if (!began_) return false;
-  if (next_present(into)) return true;
-  while (!changes_.empty()) {
-    const ChangePtr change = std::move(changes_.front());
-    changes_.pop_front();
-    if (tell(*change, into)) return true;
+  while (!turns_.empty()) {
+    if (tell_first(into)) return true;
   }
   if (heartbeat_.empty()) return false;
   into = message_of(WatchJobsResponse::Heartbeat, std::exchange(heartbeat_, {}));
   return true;
 }
 
-bool JobWatch::next_present(std::string& into) {
-  if (!present_.empty()) {
-    into = message_about(*present_.front(), "");
-    present_.pop_front();
+bool JobWatch::tell_first(std::string& into) {
+  auto& [name, waiting] = *turns_.front();
+  const EntryPtr found = jobs_.get(name);
+  const EntryPtr job = concerns(found) ? found : nullptr;
+  if (job) waiting.known.erase(std::string(job->object->uid()));
+  if (!waiting.known.empty()) {
+    into = message_of_the_end(name, *waiting.known.begin(), waiting.token);
+    waiting.known.erase(waiting.known.begin());
     return true;
   }
-  if (complete_.empty()) return false;
-  into = message_of(WatchJobsResponse::Complete, std::exchange(complete_, {}));
-  return true;
+  const auto over = waiting_.extract(turns_.front());
+  turns_.pop_front();
+  const bool is_complete = over.key().name.empty();
+  if (is_complete) into = message_of(WatchJobsResponse::Complete, over.mapped().token);
+  if (job) into = message_about(*job, over.mapped().token);
+  return is_complete || job;
+}
+
+std::pair<JobWatch::ByName::iterator, bool> JobWatch::wait_for(const kube::ObjectKey& name,
+                                                               const std::string& token) {
+  const auto waiting = waiting_.try_emplace(name, Waiting{token});
+  if (waiting.second) turns_.push_back(waiting.first);
+  return waiting;
 }
 
 bool JobWatch::concerns(const EntryPtr& job) const {
   return job && (name_space_.empty() || job->object->name_space() == name_space_) && filter_.matches(*job);
-}
-
-bool JobWatch::tell(const JobChange& change, std::string& into) const {
-  if (concerns(change.after)) {
-    into = message_about(*change.after, change.token);
-  } else if (concerns(change.before)) {
-    into = message_of_the_end(*change.before, change.token);
-  } else {
-    return false;
-  }
-  return true;
 }
 
 }  // namespace caravan::service

@@ -1,7 +1,10 @@
 // What one reader of WatchJobs is told, and when he is dropped.
 #include "service/methods/job_watch.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include "kube/watch/store.h"
 
 namespace caravan::service {
 namespace {
@@ -9,17 +12,34 @@ namespace {
 using ::testing::ElementsAre;
 using v1alpha1::WatchJobsResponse;
 
-EntryPtr job_entry(const std::string& name, const std::string& state) {
-  const kube::Json job =
-      kube::JsonObject{{"metadata", kube::JsonObject{{"name", name}, {"namespace", "team"}, {"uid", name}}},
-                       {"status", kube::JsonObject{{"state", state}}}};
-  return std::make_shared<const JobEntry>(entry_of(std::make_shared<const kube::CachedObject>(job)));
-}
+class JobWatchTest : public ::testing::Test {
+ protected:
+  // uid: of another job of that name when it is another.
+  void change(const std::string& name, const std::string& state, int version, const std::string& uid = "1") {
+    for (const kube::Change& one : store_.upsert(job(name, state, version, uid))) jobs_.take(one);
+  }
+  void remove(const std::string& name, int version) {
+    for (const kube::Change& one : store_.remove(job(name, "", version, "1"))) jobs_.take(one);
+  }
+  std::shared_ptr<JobWatch> watch(const std::string& filter = "", const std::string& resume_token = "") {
+    auto made =
+        std::make_shared<JobWatch>(jobs_, "team", JobFilter::parse(filter).value(), !resume_token.empty());
+    made->begin(jobs_.open(made, "team", resume_token).value());
+    return made;
+  }
 
-ChangePtr change(const EntryPtr& before, const EntryPtr& after, int version) {
-  return std::make_shared<const JobChange>(
-      JobChange{before, after, std::to_string(version), std::to_string(version)});
-}
+  static kube::Json job(const std::string& name, const std::string& state, int version,
+                        const std::string& uid) {
+    return kube::JsonObject{{"metadata", kube::JsonObject{{"name", name},
+                                                          {"namespace", "team"},
+                                                          {"uid", uid},
+                                                          {"resourceVersion", std::to_string(version)}}},
+                            {"status", kube::JsonObject{{"state", state}}}};
+  }
+
+  kube::Store store_;
+  JobFeed jobs_{[this] { return JobFeed::Versions{store_.resource_version(), store_.resource_version()}; }};
+};
 
 // "Changed a 7"
 std::vector<std::string> told(JobWatch& watch) {
@@ -33,38 +53,71 @@ std::vector<std::string> told(JobWatch& watch) {
   return all;
 }
 
-TEST(JobWatch, TellsWhatIsThenWhatChangesAsFarAsTheFilterAsks) {
-  JobWatch watch("team", JobFilter::parse("state=Running").value(), false);
-  watch.begin({.present = {job_entry("a", "Running"), job_entry("b", "Failed")}, .version = "5"});
-  watch.on_change(change(nullptr, job_entry("c", "Running"), 6));
-  watch.on_change(change(job_entry("b", "Failed"), job_entry("b", "Failed"), 7));
-  watch.on_change(change(job_entry("a", "Running"), job_entry("a", "Complete"), 8));
-  watch.on_change(change(job_entry("c", "Running"), nullptr, 9));
-  EXPECT_THAT(told(watch), ElementsAre("Changed a ", "Complete  5", "Changed c 6", "Gone a 8", "Gone c 9"));
-  watch.heartbeat("12");
-  EXPECT_THAT(told(watch), ElementsAre("Heartbeat  12"));
+TEST_F(JobWatchTest, TellsWhatIsThenWhatChangesAsFarAsTheFilterAsks) {
+  change("a", "Running", 4);
+  change("b", "Failed", 5);
+  const auto reader = watch("state=Running");
+  EXPECT_THAT(told(*reader), ElementsAre("Changed a ", "Complete  5"));
+  change("c", "Running", 6);
+  change("b", "Failed", 7);
+  EXPECT_THAT(told(*reader), ElementsAre("Changed c 6"));
+  change("a", "Complete", 8);
+  remove("c", 9);
+  EXPECT_THAT(told(*reader), ElementsAre("Gone a 8", "Gone c 9"));
+  reader->heartbeat("12");
+  EXPECT_THAT(told(*reader), ElementsAre("Heartbeat  12"));
 }
 
-TEST(JobWatch, WhoGoesOnIsToldWhatHeMissedBeforeWhatIsNew) {
-  JobWatch watch("", JobFilter::parse("").value(), true);
-  const EntryPtr job = job_entry("a", "Running");
-  watch.on_change(change(job, job, 8));
-  watch.begin({.missed = {change(job, job, 6), change(job, job, 7)}, .version = "7"});
-  EXPECT_THAT(told(watch), ElementsAre("Changed a 6", "Changed a 7", "Changed a 8"));
+// However slow he is, he costs a name for each job, and misses nothing.
+TEST_F(JobWatchTest, WhatChangesWhileAReaderDoesNotReadIsToldOnce) {
+  const auto reader = watch();
+  int version = 1;
+  for (int i = 0; i < 10'000; ++i) {
+    change("a", std::to_string(i), ++version);
+    change("b", std::to_string(i), ++version);
+  }
+  EXPECT_THAT(told(*reader), ElementsAre("Complete  ", "Changed a 2", "Changed b 3"));
+  change("a", "last", ++version);
+  EXPECT_THAT(told(*reader), ElementsAre(fmt::format("Changed a {}", version)));
 }
 
-TEST(JobWatch, AReaderWhoDoesNotReadIsDropped) {
-  JobWatch watch("", JobFilter::parse("").value(), false);
-  int lost = 0;
-  watch.on_news([] {}, [&lost] { ++lost; });
-  watch.begin({.version = "1"});
-  const EntryPtr job = job_entry("a", "Running");
-  for (std::size_t i = 0; i < JobWatch::kMostBehind; ++i) watch.on_change(change(job, job, 2));
-  EXPECT_EQ(lost, 0);
-  watch.on_change(change(job, job, 3));
-  EXPECT_EQ(lost, 1);
-  for (int i = 0; i < 1000; ++i) watch.on_change(change(job, job, 4));
-  EXPECT_EQ(lost, 1) << "once, and nothing more is kept for him";
+TEST_F(JobWatchTest, WhatCameAndWentWhileAReaderDidNotReadIsNotToldOf) {
+  change("stays", "Running", 2);
+  const auto reader = watch();
+  change("short", "Running", 3);
+  remove("short", 4);
+  remove("stays", 5);
+  EXPECT_THAT(told(*reader), ElementsAre("Complete  2")) << "he has not heard of either";
+}
+
+TEST_F(JobWatchTest, AJobThatTookAnothersNameIsToldBehindItsEnd) {
+  change("a", "Running", 2);
+  const auto reader = watch();
+  EXPECT_THAT(told(*reader), ElementsAre("Changed a ", "Complete  2"));
+  remove("a", 3);
+  change("a", "Running", 4, "2");
+  change("a", "Complete", 5, "2");
+  EXPECT_THAT(told(*reader), ElementsAre("Gone a 3", "Changed a 3"));
+}
+
+TEST_F(JobWatchTest, WhoGoesOnIsToldWhatHeMissed) {
+  change("a", "Running", 5);
+  change("b", "Running", 6);
+  change("c", "Running", 7);
+  remove("b", 8);
+  const auto reader = watch("", "6");
+  EXPECT_THAT(told(*reader), ElementsAre("Gone b 6", "Changed c 7"));
+}
+
+// What was told of a name is as new as it can be, and so newer than its token.
+TEST_F(JobWatchTest, WhoGoesOnHearsTheEndOfWhatHeHadHeardOfTooEarly) {
+  const auto first = watch();
+  change("a", "Running", 2);
+  change("b", "Running", 3);
+  change("a", "Complete", 4);
+  EXPECT_THAT(told(*first), ElementsAre("Complete  ", "Changed a 2", "Changed b 3"));
+  remove("a", 5);
+  EXPECT_THAT(told(*watch("", "3")), ElementsAre("Changed b 3", "Gone a 4"));
 }
 
 }  // namespace

@@ -37,15 +37,11 @@ Answer<std::shared_ptr<JobWatch>> WatchMethods::watch_jobs(const Call& call,
   }
   if (!is_filled_()) return tl::unexpected(not_filled());
   const auto watch =
-      std::make_shared<JobWatch>(*name_space, std::move(*filter), !request.resume_token().empty());
-  watch->on_news(std::move(news), [end] {
-    end({.code = Code::kResourceExhausted,
-         .reason = faults::kSlowReader,
-         .message = "too many changes wait to be read; go on from the last resume_token"});
-  });
+      std::make_shared<JobWatch>(jobs_, *name_space, std::move(*filter), !request.resume_token().empty());
+  watch->on_news(std::move(news));
   auto opening = jobs_.open(watch, *name_space, request.resume_token());
   if (!opening) return tl::unexpected(opening.error());
-  watch->begin(std::move(*opening));
+  watch->begin(*opening);
   const std::scoped_lock lock(mutex_);
   readers_.push_back({call, *name_space, watch, std::move(end)});
   return watch;

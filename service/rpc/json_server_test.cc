@@ -324,21 +324,17 @@ TEST_F(JsonServerTest, AStreamThatCannotBeginHasAnOrdinaryStatus) {
   EXPECT_THAT(ask(std::string(kWatch) + "?filter=nonsense"), StartsWith("HTTP/1.1 400 "));
 }
 
-TEST_F(JsonServerTest, AReaderWhoIsTooSlowIsToldAndDropped) {
+TEST_F(JsonServerTest, AReaderWhoIsSlowIsToldOfAllJobsAndOfEachAsItIsByThen) {
   store_.replace({}, "5");
   start({.answer_time = std::chrono::hours(1)});
   TlsClient client = connect();
   client.send(request(kWatch, "ada"));
   EXPECT_THAT(client.receive("Complete"), HasSubstr("Complete"));
-  // More than the buffers between two sockets take, and as many changes as he may be behind.
+  // Far more than the buffers between two sockets take.
   int version = 6;
-  for (std::size_t i = 0; i < JobWatch::kMostBehind + 600; ++i)
-    change("a", std::string(100'000, 'x'), std::to_string(version++));
-  const std::string answer = client.receive();
-  EXPECT_THAT(
-      answer.substr(answer.size() - std::min<std::size_t>(answer.size(), 500)),
-      AllOf(HasSubstr("event: fault\ndata: {\"code\":8,"), HasSubstr("SLOW_READER"), EndsWith("0\r\n\r\n")));
-  ended_.await("WatchJobs 8");
+  for (int i = 0; i < 1000; ++i) change("a", std::string(100'000, 'x'), std::to_string(version++));
+  change("a", "Complete", std::to_string(version));
+  EXPECT_THAT(client.receive("\"state\":\"Complete\""), HasSubstr("\"state\":\"Complete\""));
 }
 
 TEST_F(JsonServerTest, StreamsEndWithTheServerAndNoCallIsLeft) {

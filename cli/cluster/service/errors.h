@@ -19,7 +19,7 @@ struct Server {
 
 ClusterError explain(const grpc::Status& status, const Asked& asked, const Server& server);
 
-// The reason of the service's ErrorInfo, such as SLOW_READER; empty where somebody else answered.
+// The reason of the service's ErrorInfo, such as RESUME_TOKEN_TOO_OLD; empty where somebody else answered.
 std::string reason_of(const grpc::Status& status);
 
 // The wait before a call is made again, after so many tries: as the service says, or while none is reached.

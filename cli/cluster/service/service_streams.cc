@@ -192,7 +192,6 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
   const std::string reason = reason_of(status);
   if (word == WatchedJob::Word::kMissing || reason == faults::kTokenTooOld) request.clear_resume_token();
   const bool is_in_order = status.ok() || ended->is_of_old_token || reason == faults::kTokenTooOld ||
-                           reason == faults::kSlowReader ||
                            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (is_in_order) return round;
   const ClusterError error = explain(status, {.verb = "watch", .name_space = name_space()});
