@@ -252,7 +252,8 @@ void add_generate_command(CLI::App& app, Action& action) {
       ->add_option("--end-of-text", options->end_of_text,
                    "Token that ends the text, once for each, or none; default: what the folder says "
                    "(generation_config.json, config.json), "
-                   "else those of the tokenizer that have a usual name")
+                   "else those special tokens of the tokenizer that have a usual name, else the eos_token of "
+                   "its tokenizer_config.json")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command->callback([options, &action] { action = [options] { return run(*options); }; });

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +25,29 @@ tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int
   return failure(fmt::format("{}: cannot {}: {}{}", path, what, std::strerror(error), advice));
 }
 
+tl::unexpected<Error> exists_already(const std::string& path) {
+  return bad_input(fmt::format("{}: exists already; give --force to replace it, or another name", path));
+}
+
+// File systems of several machines, such as NFS, do not know the flag.
+bool rename_to_a_new_name(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) return false;
+  struct stat status {};
+  if (::lstat(to.c_str(), &status) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return errno == ENOENT && std::rename(from.c_str(), to.c_str()) == 0;
+}
+
+// Makes the names in it durable.
+bool sync_folder_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  const UniqueFd folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder && ::fsync(folder.get()) == 0;
+}
+
 }  // namespace
 
 Result<TemporaryFile> TemporaryFile::create(const std::string& path, bool replace) {
@@ -32,9 +56,7 @@ Result<TemporaryFile> TemporaryFile::create(const std::string& path, bool replac
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     return bad_input(fmt::format("{}: is a folder or a device; give the name of a file", path));
   }
-  if (!replace && fs::exists(path, ignored)) {
-    return bad_input(fmt::format("{}: exists already; give --force to replace it, or another name", path));
-  }
+  if (!replace && fs::exists(fs::symlink_status(path, ignored))) return exists_already(path);
   const fs::path target(path);
   const std::string hidden =
       target.parent_path() / fmt::format(".{}.{}.partial", target.filename().string(), random_hex(64));
@@ -44,11 +66,11 @@ Result<TemporaryFile> TemporaryFile::create(const std::string& path, bool replac
         fmt::format("{}: cannot create: {}; give a place in a folder that exists and may be written", path,
                     std::strerror(errno)));
   }
-  return TemporaryFile(path, hidden, std::move(descriptor));
+  return TemporaryFile(path, hidden, std::move(descriptor), replace);
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (descriptor_) ::unlink(hidden_path_.c_str());
+  if (descriptor_) ::unlink(present_path_.c_str());
 }
 
 Status TemporaryFile::write(int64_t offset, std::span<const std::byte> bytes) {
@@ -83,10 +105,18 @@ Status TemporaryFile::sync() {
 
 Status TemporaryFile::commit() {
   if (Status synced = sync(); !synced) return synced;
-  if (std::rename(hidden_path_.c_str(), path_.c_str()) != 0)
-    return cannot("give the file its name", path_, errno);
+  if (Status named = give_name(); !named) return named;
+  present_path_ = path_;
+  if (!sync_folder_of(path_)) return cannot("make the name durable", path_, errno);
   descriptor_.reset();
   return {};
+}
+
+Status TemporaryFile::give_name() {
+  const bool is_named = replace_ ? std::rename(present_path_.c_str(), path_.c_str()) == 0
+                                 : rename_to_a_new_name(present_path_, path_);
+  if (is_named) return {};
+  return errno == EEXIST ? exists_already(path_) : cannot("give the file its name", path_, errno);
 }
 
 }  // namespace caravan::data

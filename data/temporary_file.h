@@ -1,7 +1,8 @@
 // A file that becomes visible under its name when it is complete, or never.
 //
 // It is written under a hidden name beside its place and renamed at the end; whatever happens before (a full
-// disk, an error, an interruption that unwinds) leaves nothing behind. Errors name the file.
+// disk, an error, an interruption that unwinds) leaves nothing behind. What has the name meanwhile is
+// replaced only where that was asked for. Errors name the file.
 #pragma once
 
 #include <cstddef>
@@ -31,16 +32,21 @@ class TemporaryFile {
   Status resize(int64_t size);
   // Makes the content durable.
   Status sync();
-  // Does so and gives the file its name. Nothing may be written afterwards.
+  // Does so and gives the file its name, as durable. Nothing may be written afterwards.
   Status commit();
 
  private:
-  TemporaryFile(std::string path, std::string hidden_path, UniqueFd descriptor)
-      : path_(std::move(path)), hidden_path_(std::move(hidden_path)), descriptor_(std::move(descriptor)) {}
+  TemporaryFile(std::string path, std::string hidden_path, UniqueFd descriptor, bool replace)
+      : path_(std::move(path)),
+        present_path_(std::move(hidden_path)),
+        descriptor_(std::move(descriptor)),
+        replace_(replace) {}
+  Status give_name();
 
   std::string path_;
-  std::string hidden_path_;
-  UniqueFd descriptor_;  // open until committed
+  std::string present_path_;  // hidden until it has its name
+  UniqueFd descriptor_;       // open until committed
+  bool replace_;
 };
 
 }  // namespace caravan::data

@@ -1,16 +1,57 @@
 #include "data/token_writer.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "common/testing/temporary_folder.h"
 #include "data/token_dataset.h"
+
+namespace {
+
+// What the file system does, in the place of the C library's calls.
+struct FileSystem {
+  int synced_folders = 0;  // in which a file has its name already
+  bool cannot_sync = false;
+  bool knows_no_flags = false;
+};
+
+FileSystem& file_system() {
+  static FileSystem state;
+  return state;
+}
+
+}  // namespace
+
+extern "C" int fsync(int file) {
+  if (::faccessat(file, "durable.bin", F_OK, 0) == 0) {
+    ++file_system().synced_folders;
+    if (file_system().cannot_sync) {
+      errno = EIO;
+      return -1;
+    }
+  }
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
+
+extern "C" int renameat2(int folder, const char* name, int new_folder, const char* new_name,
+                         unsigned flags) noexcept {
+  if (flags != 0 && file_system().knows_no_flags) {
+    errno = EINVAL;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_renameat2, folder, name, new_folder, new_name, flags));
+}
 
 namespace caravan::data {
 namespace {
@@ -96,6 +137,48 @@ TEST(TokenWriter, AnExistingFileIsReplacedOnlyOnDemand) {
   ASSERT_TRUE(writer->add(7));
   ASSERT_TRUE(writer->commit());
   EXPECT_EQ(written_tokens(folder.path("t.bin")), (std::vector<int64_t>{7}));
+}
+
+TEST(TokenWriter, AFileThatHasComeMeanwhileIsReplacedOnlyOnDemand) {
+  for (const auto& [replace, knows_no_flags] : {std::pair(false, false), {false, true}, {true, false}}) {
+    const test::TemporaryFolder folder;
+    file_system() = {.knows_no_flags = knows_no_flags};
+    auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, replace);
+    ASSERT_TRUE(writer->add(7));
+    folder.write("t.bin", "precious");
+    const Status committed = writer->commit();
+    ASSERT_EQ(committed.has_value(), replace);
+    if (replace) {
+      EXPECT_EQ(written_tokens(folder.path("t.bin")), (std::vector<int64_t>{7}));
+    } else {
+      EXPECT_EQ(committed.error().code, ExitCode::kBadInput);
+      EXPECT_THAT(committed.error().message, HasSubstr("t.bin: exists already; give --force"));
+      EXPECT_EQ(test::contents(folder.path("t.bin")), "precious");
+    }
+  }
+}
+
+TEST(TokenWriter, AFileGetsItsNameAlsoWhereTheFileSystemKnowsNoFlags) {
+  const test::TemporaryFolder folder;
+  file_system() = {.knows_no_flags = true};
+  auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);
+  ASSERT_TRUE(writer->add(7));
+  ASSERT_TRUE(writer->commit());
+  EXPECT_EQ(written_tokens(folder.path("t.bin")), (std::vector<int64_t>{7}));
+}
+
+TEST(TokenWriter, TheNameIsDurableOrThereIsNone) {
+  for (const bool fail : {false, true}) {
+    const test::TemporaryFolder folder;
+    file_system() = {.cannot_sync = fail};
+    {
+      auto writer = TokenWriter::create(folder.path("durable.bin"), TokenType::kUint16, false);
+      ASSERT_TRUE(writer->add(7));
+      EXPECT_EQ(writer->commit().has_value(), !fail);
+    }
+    EXPECT_EQ(file_system().synced_folders, 1);
+    EXPECT_EQ(entries_of(folder), fail ? 0u : 1u);
+  }
 }
 
 TEST(TokenWriter, APlaceThatCannotBeWrittenIsRefusedByName) {

@@ -70,6 +70,10 @@ Result<Outputs> create_outputs(const TokenizeRequest& request, TokenType type) {
   return outputs;
 }
 
+Status add(TokenWriter& writer, std::optional<uint32_t> token) {
+  return token ? writer.add(*token) : Status{};
+}
+
 Status split_validation(const TokenizeRequest& request, Outputs& outputs) {
   const int64_t tokens = outputs.train.tokens();
   if (tokens == 0) return bad_input("the texts hold no tokens; give texts that are not empty");
@@ -121,12 +125,11 @@ Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer, const Tokeniz
   for (const std::string& text : request.texts) {
     Result<TextSource> source = TextSource::open(text, stop_fd);
     if (!source) return tl::unexpected(source.error());
+    if (Status added = add(outputs->train, request.begin_of_text); !added)
+      return tl::unexpected(added.error());
     const Result<int64_t> bytes = tokenize_text(tokenizer, *source, sink);
     if (!bytes) return tl::unexpected(bytes.error());
-    if (request.end_of_text) {
-      if (Status added = outputs->train.add(*request.end_of_text); !added)
-        return tl::unexpected(added.error());
-    }
+    if (Status added = add(outputs->train, request.end_of_text); !added) return tl::unexpected(added.error());
     summary.bytes += *bytes;
     ++summary.documents;
   }

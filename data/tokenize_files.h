@@ -20,10 +20,11 @@ namespace caravan::data {
 struct TokenizeRequest {
   std::vector<std::string> texts;  // paths; "-" is standard input
   std::string output;
-  bool replace = false;                 // files that exist already
-  std::optional<uint32_t> end_of_text;  // goes after every document
-  std::string validation_output;        // empty: none
-  double validation_fraction = 0;       // of the tokens, between 0 and 1
+  bool replace = false;                   // files that exist already
+  std::optional<uint32_t> begin_of_text;  // goes before every document
+  std::optional<uint32_t> end_of_text;    // goes after every document
+  std::string validation_output;          // empty: none
+  double validation_fraction = 0;         // of the tokens, between 0 and 1
 };
 
 struct TokenizeSummary {

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <random>
 
 #include "common/testing/temporary_folder.h"
@@ -39,6 +43,50 @@ class WordTokenizer final : public Tokenizer {
   }
 };
 
+// As SentencePiece's, which put a space before what they are given: it counts among the letters of the first
+// word.
+class SpacedWordTokenizer final : public Tokenizer {
+ public:
+  int64_t vocabulary() const override { return words_.vocabulary(); }
+  bool byte_level() const override { return false; }
+  Result<std::vector<Token>> encode(std::string_view text) const override {
+    auto tokens = words_.encode(" " + std::string(text));
+    if (!tokens) return tokens;
+    for (Token& token : *tokens) token.begin = std::max<int64_t>(0, token.begin - 1);
+    return tokens;
+  }
+  Result<std::string> decode(std::span<const uint32_t> ids) const override { return words_.decode(ids); }
+
+ private:
+  WordTokenizer words_;
+};
+
+// Of bytes; waits until so many texts are tokenized at once, and knows how many were.
+class CrowdedTokenizer final : public Tokenizer {
+ public:
+  explicit CrowdedTokenizer(int wanted) : wanted_(wanted) {}
+  int64_t vocabulary() const override { return bytes_.vocabulary(); }
+  bool byte_level() const override { return true; }
+  Result<std::vector<Token>> encode(std::string_view text) const override {
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++inside_);
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::seconds(10), [this] { return most_ >= wanted_; });
+    --inside_;
+    return bytes_.encode(text);
+  }
+  Result<std::string> decode(std::span<const uint32_t> ids) const override { return bytes_.decode(ids); }
+  int most() const { return most_; }
+
+ private:
+  ByteTokenizer bytes_;
+  const int wanted_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int inside_ = 0;
+  mutable int most_ = 0;
+};
+
 std::string random_words(size_t bytes, const std::vector<std::string>& letters) {
   std::mt19937 random(5);
   std::string text;
@@ -47,7 +95,7 @@ std::string random_words(size_t bytes, const std::vector<std::string>& letters) 
 }
 
 Result<std::vector<Token>> tokenize(const Tokenizer& tokenizer, const std::string& text,
-                                    const WindowSizes& sizes) {
+                                    const WindowSizes& sizes, int threads = 2) {
   const test::TemporaryFolder folder;
   auto source = TextSource::open(folder.write("text", text));
   std::vector<Token> tokens;
@@ -57,7 +105,7 @@ Result<std::vector<Token>> tokenize(const Tokenizer& tokenizer, const std::strin
         tokens.insert(tokens.end(), part.begin(), part.end());
         return Status{};
       },
-      sizes);
+      sizes, threads);
   if (!bytes) return tl::unexpected(bytes.error());
   EXPECT_EQ(*bytes, static_cast<int64_t>(text.size()));
   return tokens;
@@ -95,6 +143,32 @@ TEST(TokenizeText, ARunOfDigitsLongerThanAWindowIsCutAsInOnePass) {
     ASSERT_TRUE(tokens) << tokens.error().message;
     EXPECT_TRUE(*tokens == *whole) << window << " bytes";
   }
+}
+
+// Wherever it lies, and though every window that begins in it begins a word.
+TEST(TokenizeText, ARunOfOneCharacterIsCutAsInOnePassWhereTextsGetASpace) {
+  const SpacedWordTokenizer tokenizer;
+  for (size_t before = 0; before < 3000; before += 77) {
+    const std::string text =
+        random_words(before, {"a", "b"}) + " " + std::string(800, 'x') + random_words(3000, {"a", "b", "é"});
+    const auto whole = tokenizer.encode(text);
+    const auto tokens = tokenize(tokenizer, text, {.window_bytes = 1200, .overlap_bytes = 400});
+    ASSERT_TRUE(tokens) << tokens.error().message;
+    EXPECT_TRUE(*tokens == *whole) << "behind " << before << " bytes";
+  }
+}
+
+TEST(TokenizeText, AsManyThreadsAsAreGivenTokenizeAtOnce) {
+  const CrowdedTokenizer tokenizer(3);
+  const std::string text(700, 'x');
+  ASSERT_TRUE(tokenize(tokenizer, text, {.window_bytes = 100}, 3));
+  EXPECT_EQ(tokenizer.most(), 3);
+}
+
+TEST(TokenizeText, MoreThreadsThanOneReaderKeepsAtWorkAreNone) {
+  EXPECT_EQ(tokenizing_threads(1), 1);
+  EXPECT_EQ(tokenizing_threads(8), 8);
+  EXPECT_EQ(tokenizing_threads(256), 32);
 }
 
 TEST(TokenizeText, ATextOnWhichNoTwoWindowsAgreeLosesNothing) {

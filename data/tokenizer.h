@@ -35,6 +35,13 @@ class Tokenizer {
   // The token of that name; absent where tokens have none.
   virtual std::optional<uint32_t> id_of(std::string_view) const { return std::nullopt; }
 
+  // The same of special tokens alone. Another one stands for a text that happens to be such a name: to Gemma,
+  // </s> is a tag of HTML.
+  virtual std::optional<uint32_t> special_id_of(std::string_view) const { return std::nullopt; }
+
+  // What the configuration beside it calls the end of a text; absent where that says nothing.
+  virtual Result<std::optional<uint32_t>> configured_end_of_text() const { return std::nullopt; }
+
   // The text of tokens. Where a character is not whole it is bytes without meaning, or U+FFFD.
   virtual Result<std::string> decode(std::span<const uint32_t> ids) const = 0;
 };

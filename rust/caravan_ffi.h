@@ -38,6 +38,9 @@ uint64_t caravan_tokenizer_vocabulary(const CaravanTokenizer* tokenizer);
 
 /* The id of a token by its text, -1 when there is none. */
 int64_t caravan_tokenizer_token_id(const CaravanTokenizer* tokenizer, const char* name, size_t name_length);
+/* The same of special tokens alone, which stand for no text: -1 for every other. */
+int64_t caravan_tokenizer_special_token_id(const CaravanTokenizer* tokenizer, const char* name,
+                                           size_t name_length);
 
 /* Tokens of a text of less than 4 GiB in order, without those that a post-processor adds around it. NULL on
  * error, else the caller's, who frees them with caravan_tokens_free. */

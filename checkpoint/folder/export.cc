@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "checkpoint/format/box.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
-#include "checkpoint/hugging_face/tokenizer_files.h"
 #include "checkpoint/safetensors/convert.h"
+#include "common/random_hex.h"
 
 namespace caravan::checkpoint {
 namespace {
 
 constexpr int64_t kExportedAtOnce = 1 << 20;
+constexpr std::string_view kUnfinishedExport = ".unfinished-";  // and random digits
 
 class Export {
  public:
@@ -23,7 +26,7 @@ class Export {
         request_(request),
         plan_(from.plan().tensors(), {.weights = request.type, .has_master = false},
               from.plan().largest_file()),
-        unfinished_(request.folder + ".unfinished") {}
+        unfinished_(request.folder + std::string(kUnfinishedExport) + random_hex(64)) {}
 
   Status run() {
     Status made = begin();
@@ -50,31 +53,7 @@ class Export {
       return bad_input(
           fmt::format("{}: only checkpoints have such a name; give another", to_.shown(request_.folder)));
     }
-    if (std::ranges::binary_search(*names, unfinished_))
-      if (Status removed = remove_old(); !removed) return removed;
     return to_.make_folder(unfinished_);
-  }
-
-  // What an export has left that was killed, and nothing else that has this name.
-  Status remove_old() {
-    const Result<std::vector<std::string>> old = to_.names(unfinished_);
-    if (!old) return tl::unexpected(old.error());
-    for (const std::string& name : *old) {
-      if (writes(name)) continue;
-      return bad_input(
-          fmt::format("{}: is no file of an export that was cut off; take {} away, or give "
-                      "another name",
-                      to_.shown(path(name)), unfinished_));
-    }
-    return to_.remove_folder(unfinished_);
-  }
-
-  bool writes(const std::string& name) const {
-    const auto is_weights = [&](const PlannedFile& file) {
-      return file.kind == StateKind::Weights && file.name == name;
-    };
-    return std::ranges::any_of(plan_.files(), is_weights) || name == kConfigFile ||
-           name == kWeightsIndexFile || is_tokenizer_file(name);
   }
 
   Status write_weights() {
@@ -116,7 +95,9 @@ class Export {
   }
 
   Status write_descriptions() {
-    const std::string config = config_json(from_.model(), request_.type, from_.terms().sequence_length);
+    planner::ModelShape model = from_.model();
+    if (!request_.eos_tokens.empty()) model.eos_tokens = request_.eos_tokens;
+    const std::string config = config_json(model, request_.type, from_.terms().sequence_length);
     if (Status written = write_text(to_, path(kConfigFile), config); !written) return written;
     return write_text(to_, path(kWeightsIndexFile), plan_.weights_index());
   }
@@ -137,6 +118,16 @@ class Export {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> unfinished_exports(const Volume& to, const std::string& folder) {
+  const Result<std::vector<std::string>> names = to.names("");
+  if (!names) return tl::unexpected(names.error());
+  std::vector<std::string> unfinished;
+  std::ranges::copy_if(*names, std::back_inserter(unfinished), [&](std::string_view name) {
+    return name.starts_with(folder + std::string(kUnfinishedExport));
+  });
+  return unfinished;
+}
 
 Status export_weights(Checkpoint& from, Volume& to, const ExportRequest& request) {
   return Export(from, to, request).run();

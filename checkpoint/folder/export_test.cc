@@ -83,9 +83,7 @@ TEST_F(Export, IsRoundedToTheTypeThatIsAskedFor) {
   EXPECT_LE(found[0].largest, 8);
 }
 
-TEST_F(Export, NeverReplacesAndTakesUpWhatWasLeft) {
-  fs::create_directories(path("out.unfinished"));
-  std::ofstream(path("out.unfinished/model-00001-of-00002.safetensors")) << "half";
+TEST_F(Export, NeverReplaces) {
   ASSERT_TRUE(write({.folder = "out", .type = ElementType::F32}));
   EXPECT_THAT(differences("out", "step-000003"), IsEmpty());
   const Status again = write({.folder = "out", .type = ElementType::F32});
@@ -94,13 +92,42 @@ TEST_F(Export, NeverReplacesAndTakesUpWhatWasLeft) {
   EXPECT_THAT(again.error().message, HasSubstr("out: is there already; give another name"));
 }
 
-TEST_F(Export, WhatIsNotItsOwnIsNotRemoved) {
-  files_.write("all/out.unfinished/thesis.txt", "years");
-  const Status written = write({.folder = "out", .type = ElementType::F32});
-  ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().code, ExitCode::kBadInput);
-  EXPECT_THAT(written.error().message, HasSubstr("out.unfinished/thesis.txt: is no file of an export"));
-  EXPECT_EQ(test::contents(path("out.unfinished/thesis.txt")), "years");
+TEST_F(Export, WhatAnotherOneLeftIsNamedAndStays) {
+  EXPECT_THAT(unfinished_exports(*volume_, "out").value(), IsEmpty());
+  for (const char* left : {"out.unfinished-1", "out.unfinished", "outer.unfinished-1"})
+    files_.write("all/" + std::string(left) + "/model.safetensors", "half");
+  ASSERT_TRUE(write({.folder = "out", .type = ElementType::F32}));
+  EXPECT_THAT(unfinished_exports(*volume_, "out").value(), ElementsAre("out.unfinished-1"));
+  EXPECT_EQ(test::contents(path("out.unfinished-1/model.safetensors")), "half");
+}
+
+// One begins when the other has written so much, and ends or is killed.
+TEST_F(Export, OfTwoToOneNameOneGetsItWhole) {
+  const auto write_to = [this](Volume& volume) {
+    auto from = Checkpoint::open(*volume_, kStep).value();
+    return export_weights(from, volume, {.folder = "out", .type = ElementType::F32});
+  };
+  for (const bool is_killed : {false, true}) {
+    for (std::size_t place = 1;; ++place) {
+      testing::FaultyVolume one(*volume_);
+      testing::FaultyVolume other(*volume_);
+      other.fails_from_then_on = true;
+      if (is_killed) other.fails_at = 3;
+      one.before = [&] {
+        if (one.operations().size() == place) (void)write_to(other);
+      };
+      (void)write_to(one);
+      ASSERT_THAT(differences("out", "step-000003"), IsEmpty()) << place;
+      if (one.operations().size() <= place) break;
+      fs::remove_all(path("out"));
+    }
+    fs::remove_all(path("out"));
+  }
+}
+
+TEST_F(Export, MayNameOtherTokensThatEndATextThanTheCheckpoint) {
+  ASSERT_TRUE(write({.folder = "out", .type = ElementType::F32, .eos_tokens = {7}}));
+  EXPECT_THAT(test::contents(path("out/config.json")), HasSubstr("\"eos_token_id\": 7"));
 }
 
 TEST_F(Export, NamesOfCheckpointsAreNotForOtherFolders) {
@@ -214,7 +241,7 @@ TEST_F(Export, AnyOperationThatFailsLeavesNoFolderOfThatName) {
     EXPECT_FALSE(written) << faulty.descriptions()[number];
     const bool is_last = faulty.descriptions()[number] == "sync folder ";
     EXPECT_EQ(fs::exists(path("out")), is_last) << faulty.descriptions()[number];
-    EXPECT_FALSE(fs::exists(path("out.unfinished"))) << faulty.descriptions()[number];
+    EXPECT_THAT(unfinished_exports(*volume_, "out").value(), IsEmpty()) << faulty.descriptions()[number];
     if (is_last) fs::remove_all(path("out"));
   }
 }

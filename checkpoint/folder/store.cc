@@ -41,6 +41,11 @@ Result<std::vector<int>> committed_steps(const Volume& volume) {
   return steps;
 }
 
+Result<bool> is_committed(const Volume& volume, int step) {
+  return committed_steps(volume).map(
+      [step](const std::vector<int>& steps) { return std::ranges::count(steps, step) > 0; });
+}
+
 Status keep_newest(Volume& volume, int count, int committed_step) {
   Result<std::vector<int>> steps = committed_steps(volume);
   if (!steps) return tl::unexpected(steps.error());

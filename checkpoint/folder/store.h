@@ -12,6 +12,10 @@ namespace caravan::checkpoint {
 // Steps of the committed checkpoints, newest first; what they hold has not been looked at.
 Result<std::vector<int>> committed_steps(const Volume& volume);
 
+// Whether it has its name. What a reader misses in one that has lost it was taken away meanwhile, as
+// keep_newest does it, and is no damage.
+Result<bool> is_committed(const Volume& volume, int step);
+
 // Removes all but so many, of those up to the step that was just committed. One that is being removed loses
 // its name first, and one that cannot be removed keeps no other: the first error is told. What is newer could
 // not be read, and is left to people.

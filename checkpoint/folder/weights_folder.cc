@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
@@ -38,13 +40,24 @@ Result<WeightsFolder> WeightsFolder::open(const std::string& path) {
   auto volume = open_volume(path, Links::Followed);
   if (!volume) return tl::unexpected(volume.error());
   WeightsFolder folder(*std::move(volume));
-  const Result<std::vector<std::string>> names = folder.volume_->names("");
+  if (Status opened = folder.open_files(); !opened) return folder.explained(opened.error());
+  return folder;
+}
+
+Status WeightsFolder::open_files() {
+  const Result<std::vector<std::string>> names = volume_->names("");
   if (!names) return tl::unexpected(names.error());
   const bool has_sums = std::ranges::binary_search(*names, kManifestFile);
-  Status opened = has_sums ? folder.open_checkpoint()
-                           : folder.read_model().and_then([&] { return folder.find_files(*names); });
-  if (!opened) return tl::unexpected(opened.error());
-  return folder;
+  return has_sums ? open_checkpoint() : read_model().and_then([&] { return find_files(*names); });
+}
+
+// A job removes its older checkpoints, also one that somebody reads.
+tl::unexpected<Error> WeightsFolder::explained(const Error& error) const {
+  const std::string path = volume_->shown("");
+  std::error_code trouble;
+  if (std::filesystem::exists(path, trouble) || trouble) return tl::unexpected(error);
+  return tl::unexpected(
+      Error{path + ": was removed meanwhile; take another, such as the job's newest checkpoint", error.code});
 }
 
 Status WeightsFolder::open_checkpoint() {
@@ -208,19 +221,24 @@ Status WeightsFolder::check_all() {
 
 Status WeightsFolder::read(const std::string& tensor, int64_t first_element, ElementType as,
                            std::span<std::byte> bytes) {
-  const Result<Found> found = look_up(tensor);
-  if (!found) return tl::unexpected(found.error());
-  const ElementType type = found->entry->type;
+  const Status read =
+      look_up(tensor).and_then([&](const Found& found) { return read_as(found, first_element, as, bytes); });
+  return read ? read : explained(read.error());
+}
+
+Status WeightsFolder::read_as(const Found& found, int64_t first_element, ElementType as,
+                              std::span<std::byte> bytes) {
+  const ElementType type = found.entry->type;
   int64_t left = std::ssize(bytes) / element_bytes(as);
   std::vector<std::byte> piece;
   while (left > 0) {
     const int64_t count = std::min(left, kReadAtOnce);
     const auto out = bytes.first(static_cast<std::size_t>(count * element_bytes(as)));
     if (type == as) {
-      if (Status read = read_stored(*found, first_element, out); !read) return read;
+      if (Status read = read_stored(found, first_element, out); !read) return read;
     } else {
       piece.resize(static_cast<std::size_t>(count * element_bytes(type)));
-      if (Status read = read_stored(*found, first_element, piece); !read) return read;
+      if (Status read = read_stored(found, first_element, piece); !read) return read;
       convert(type, piece, as, out);
     }
     bytes = bytes.subspan(out.size());

@@ -6,7 +6,8 @@
 // checkpoint (manifest.json is there) every block that is read is verified by its own.
 // Links are followed, since Hugging Face's cache consists of them: only what stands at names in the folder
 // that the user gave is read, only regular files, and only as numbers of the format. That is why names in an
-// index may not lead elsewhere. Errors name file, tensor and field; kBadInput where the content is wrong.
+// index may not lead elsewhere. Errors name file, tensor and field; kBadInput where the content is wrong. Of
+// what open() and read() miss in a checkpoint that its job removes meanwhile they say that.
 #pragma once
 
 #include <functional>
@@ -60,12 +61,15 @@ class WeightsFolder {
 
   explicit WeightsFolder(std::unique_ptr<Volume> volume) : volume_(std::move(volume)) {}
 
+  Status open_files();
+  tl::unexpected<Error> explained(const Error& error) const;
   Status read_model();
   Status find_files(const std::vector<std::string>& names);
   Status open_checkpoint();
   Result<const File*> open_file(const std::string& name);
   const File* add_file(const std::string& name, File file, const Header& header);
   Result<Found> look_up(const std::string& tensor);
+  Status read_as(const Found& found, int64_t first_element, ElementType as, std::span<std::byte> bytes);
   Status read_stored(const Found& found, int64_t first_element, std::span<std::byte> bytes);
 
   std::unique_ptr<Volume> volume_;

@@ -178,6 +178,20 @@ TEST(WeightsFolder, FollowsTheLinksOfACache) {
   expect_values(*folder, cache.tensors);
 }
 
+TEST(WeightsFolder, ACheckpointThatItsJobRemovesIsSaidToBeGone) {
+  const test::TemporaryFolder files;
+  const auto volume = make_volume(files.path("all")).value();
+  ASSERT_TRUE(testing::write_tiny(*volume, 3));
+  auto folder = WeightsFolder::open(files.path("all/step-000003")).value();
+  fs::remove_all(files.path("all/step-000003"));
+  std::vector<float> some(2);
+  const Status read = folder.read(kTable, 0, ElementType::F32, std::as_writable_bytes(std::span(some)));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message,
+            files.path("all/step-000003") +
+                ": was removed meanwhile; take another, such as the job's newest checkpoint");
+}
+
 TEST(WeightsFolder, LinksLeadToRegularFilesOnly) {
   for (const char* target : {"/dev/zero", "/proc/self/fd/0", "pipe", "."}) {
     const ModelFolder folder;

@@ -2,7 +2,6 @@
 // on from a model's folder into checkpoints and exports, since they are needed wherever the weights go.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -18,9 +17,5 @@ inline constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.j
                                                                     "merges.txt",
                                                                     "chat_template.jinja",
                                                                     "generation_config.json"};
-
-inline bool is_tokenizer_file(std::string_view name) {
-  return std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end();
-}
 
 }  // namespace caravan::checkpoint

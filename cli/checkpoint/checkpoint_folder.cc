@@ -27,6 +27,12 @@ Result<CheckpointFolder> open_folder(const std::string& path) {
   if (const auto step = checkpoint::committed_step(trimmed.filename().string())) {
     auto volume = open(trimmed.parent_path());
     if (!volume) return tl::unexpected(volume.error());
+    if (!checkpoint::is_committed(**volume, *step).value_or(true)) {
+      return bad_input(
+          fmt::format("{}: there is no such checkpoint; `caravan checkpoint list {}` shows those "
+                      "that there are",
+                      path, trimmed.parent_path().string()));
+    }
     return CheckpointFolder{*std::move(volume), {*step}};
   }
   auto volume = open(path);
@@ -42,6 +48,10 @@ Result<CheckpointFolder> open_checkpoint_folder(const std::string& path) {
     return bad_input(
         fmt::format("{}: holds no checkpoint; those of a job are folders step-000001 and so on", path));
   return folder;
+}
+
+bool was_removed(const CheckpointFolder& folder, int step) {
+  return !checkpoint::is_committed(*folder.volume, step).value_or(true);
 }
 
 Result<std::string> model_folder(const std::string& path) {

@@ -8,6 +8,7 @@
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/commands.h"
 #include "cli/checkpoint/facts.h"
+#include "cli/checkpoint/steps.h"
 #include "cli/say.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
@@ -25,28 +26,32 @@ void print_line(const v1alpha1::CheckpointManifest& manifest, const std::string&
       readable_bytes(bytes_of(manifest)), layout_text(manifest), manifest.attempt(), path);
 }
 
-// What cannot be read is said and is no reason not to show the others.
 Result<ExitCode> run(const ListOptions& options) {
   const auto folder = open_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
-  ExitCode code = ExitCode::kDone;
-  for (const int step : folder->steps) {
-    const std::string path = folder->volume->shown(checkpoint::step_folder(step));
-    const auto manifest = read_manifest(*folder->volume, step);
-    if (!manifest) {
-      say(stderr, "{}\n", manifest.error().message);
-      code = ExitCode::kBadInput;
-    } else if (options.output == "json") {
-      fmt::print("{{{}}}\n", summary_json(*manifest, path));
-    } else {
-      print_line(*manifest, path);
-    }
-  }
   if (folder->steps.empty()) say(stderr, "{}: holds no checkpoint\n", options.path);
-  return code;
+  return list_steps(*folder, options.output);
 }
 
 }  // namespace
+
+// What cannot be read is said and is no reason not to show the others.
+ExitCode list_steps(const CheckpointFolder& folder, const std::string& output) {
+  ExitCode code = ExitCode::kDone;
+  for (const int step : folder.steps) {
+    const std::string path = folder.volume->shown(checkpoint::step_folder(step));
+    const auto manifest = read_manifest(*folder.volume, step);
+    if (manifest) {
+      output == "json" ? fmt::print("{{{}}}\n", summary_json(*manifest, path)) : print_line(*manifest, path);
+    } else if (was_removed(folder, step)) {
+      say(stderr, "{}: was removed meanwhile\n", path);
+    } else {
+      say(stderr, "{}\n", manifest.error().message);
+      code = ExitCode::kBadInput;
+    }
+  }
+  return code;
+}
 
 void add_list_command(CLI::App& checkpoint, Action& action) {
   const auto options = std::make_shared<ListOptions>();

@@ -1,4 +1,4 @@
-// The tokenizer that a user names, with its token for the end of a text.
+// The tokenizer that a user names, with its tokens around a text.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,14 @@ namespace caravan::cli {
 
 struct LoadedTokenizer {
   std::unique_ptr<data::Tokenizer> tokenizer;
-  std::optional<uint32_t> end_of_text;
+  std::optional<uint32_t> begin_of_text = std::nullopt;
+  std::optional<uint32_t> end_of_text = std::nullopt;
 };
 
-// name: "byte", a tokenizer.json, or a folder with one. end_of_text: a token's name, "none", or empty: one of
-// the well-known names, if the tokenizer has it, or else what the tokenizer_config.json beside it calls
-// eos_token. Errors (exit code 2) name the file or the option.
-Result<LoadedTokenizer> load_tokenizer(const std::string& name, const std::string& end_of_text);
+// name: "byte", a tokenizer.json, or a folder with one. end_of_text: a token's name, "none", or empty: what
+// the tokenizer says (end_of_text.h). begin_of_text: a token's name, or "none". Errors (exit code 2) name the
+// file or the option.
+Result<LoadedTokenizer> load_tokenizer(const std::string& name, const std::string& end_of_text,
+                                       const std::string& begin_of_text = "none");
 
 }  // namespace caravan::cli

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,9 +25,18 @@ namespace {
 struct TokenizeOptions {
   std::string tokenizer;
   std::string end_of_text;  // empty: the tokenizer's own (load_tokenizer.h)
+  std::string begin_of_text = "none";
   data::TokenizeRequest request;
   std::string form = "text";
 };
+
+std::string describe_ends(const LoadedTokenizer& loaded) {
+  const auto& [tokenizer, begin, end] = loaded;
+  if (begin && end) return fmt::format("token {} begins and token {} ends a document", *begin, *end);
+  if (begin) return fmt::format("token {} begins a document", *begin);
+  if (end) return fmt::format("token {} ends a document", *end);
+  return "no token between documents";
+}
 
 void print_text(const TokenizeOptions& options, const data::TokenizeSummary& summary,
                 const LoadedTokenizer& loaded) {
@@ -41,11 +51,13 @@ void print_text(const TokenizeOptions& options, const data::TokenizeSummary& sum
              readable_integer(summary.documents), summary.documents == 1 ? "" : "s",
              readable_bytes(summary.bytes), readable_integer(tokens),
              static_cast<double>(summary.bytes) / static_cast<double>(tokens),
-             readable_integer(loaded.tokenizer->vocabulary()),
-             loaded.end_of_text ? fmt::format("token {} ends a document", *loaded.end_of_text)
-                                : "no token between documents");
+             readable_integer(loaded.tokenizer->vocabulary()), describe_ends(loaded));
   fmt::print("a job on these tokens has spec.model.vocabSize {}, unless its preset has as many already\n",
              loaded.tokenizer->vocabulary());
+}
+
+std::string json_or_null(std::optional<uint32_t> token) {
+  return token ? std::to_string(*token) : "null";
 }
 
 void print_json(const TokenizeOptions& options, const data::TokenizeSummary& summary,
@@ -53,12 +65,12 @@ void print_json(const TokenizeOptions& options, const data::TokenizeSummary& sum
   const bool is_split = summary.validation_tokens > 0;
   fmt::print(
       R"({{"file":{},"tokens":{},"validationFile":{},"validationTokens":{},"type":"{}","documents":{},)"
-      R"("bytes":{},"vocabSize":{},"endOfText":{}}})"
+      R"("bytes":{},"vocabSize":{},"beginOfText":{},"endOfText":{}}})"
       "\n",
       json_string(options.request.output), summary.tokens,
       is_split ? json_string(options.request.validation_output) : "null", summary.validation_tokens,
       data::to_string(summary.type), summary.documents, summary.bytes, loaded.tokenizer->vocabulary(),
-      loaded.end_of_text ? std::to_string(*loaded.end_of_text) : "null");
+      json_or_null(loaded.begin_of_text), json_or_null(loaded.end_of_text));
 }
 
 Result<data::TokenizeSummary> tokenize(const TokenizeOptions& options, const LoadedTokenizer& loaded) {
@@ -67,6 +79,7 @@ Result<data::TokenizeSummary> tokenize(const TokenizeOptions& options, const Loa
   if (!stop) return tl::unexpected(stop.error());
   std::signal(SIGXFSZ, SIG_IGN);
   data::TokenizeRequest request = options.request;
+  request.begin_of_text = loaded.begin_of_text;
   request.end_of_text = loaded.end_of_text;
   TokenizeBar bar(stderr);
   return data::tokenize_files(*loaded.tokenizer, request, stop->get(),
@@ -76,7 +89,8 @@ Result<data::TokenizeSummary> tokenize(const TokenizeOptions& options, const Loa
 // Bytes have no such token.
 void warn_of_joined_documents(const TokenizeOptions& options, const LoadedTokenizer& loaded) {
   const bool was_sought = options.end_of_text.empty() && !loaded.tokenizer->byte_level();
-  if (!was_sought || loaded.end_of_text || options.request.texts.size() < 2) return;
+  const bool is_joined = !loaded.begin_of_text && !loaded.end_of_text && options.request.texts.size() > 1;
+  if (!was_sought || !is_joined) return;
   fmt::print(
       stderr,
       "warning: nothing will stand between the documents: {} has no token with a usual name for the end "
@@ -85,7 +99,8 @@ void warn_of_joined_documents(const TokenizeOptions& options, const LoadedTokeni
 }
 
 Result<ExitCode> run(const TokenizeOptions& options) {
-  const Result<LoadedTokenizer> loaded = load_tokenizer(options.tokenizer, options.end_of_text);
+  const Result<LoadedTokenizer> loaded =
+      load_tokenizer(options.tokenizer, options.end_of_text, options.begin_of_text);
   if (!loaded) return tl::unexpected(loaded.error());
   warn_of_joined_documents(options, *loaded);
   const Result<data::TokenizeSummary> summary = tokenize(options, *loaded);
@@ -117,6 +132,10 @@ void add_tokenize_command(CLI::App& data, Action& action) {
   command
       ->add_option("--end-of-text", options->end_of_text,
                    "Token that ends each document, or none; left out: the tokenizer's own, if it has one")
+      ->type_name("NAME");
+  command
+      ->add_option("--begin-of-text", options->begin_of_text,
+                   "Token that begins each document, or none; default: none")
       ->type_name("NAME");
   command->add_flag("--force", request.replace, "Replace files that exist");
   add_output_option(*command, options->form, {"text", "json"}, "Form of the summary that is printed");

@@ -6,6 +6,7 @@
 #include <span>
 #include <system_error>
 
+#include "cli/data/tokenizer_config.h"
 #include "common/file_contents.h"
 
 namespace caravan::cli {
@@ -18,6 +19,11 @@ std::string taken(char* message) {
   std::string text = message == nullptr ? "unknown error" : message;
   caravan_string_free(message);
   return text;
+}
+
+// -1 is no token.
+std::optional<uint32_t> known(int64_t id) {
+  return id < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(id));
 }
 
 }  // namespace
@@ -63,8 +69,20 @@ Result<std::string> TokenizerJson::decode(std::span<const uint32_t> ids) const {
 }
 
 std::optional<uint32_t> TokenizerJson::id_of(std::string_view token) const {
-  const int64_t id = caravan_tokenizer_token_id(handle_.get(), token.data(), token.size());
-  return id < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(id));
+  return known(caravan_tokenizer_token_id(handle_.get(), token.data(), token.size()));
+}
+
+std::optional<uint32_t> TokenizerJson::special_id_of(std::string_view token) const {
+  return known(caravan_tokenizer_special_token_id(handle_.get(), token.data(), token.size()));
+}
+
+Result<std::optional<uint32_t>> TokenizerJson::configured_end_of_text() const {
+  const std::string config = tokenizer_config_of(path_);
+  const Result<std::string> token = configured_eos_token(config);
+  if (!token) return tl::unexpected(token.error());
+  if (token->empty()) return std::nullopt;
+  if (const std::optional<uint32_t> id = id_of(*token)) return id;
+  return bad_input(fmt::format("{}: eos_token: the tokenizer has no token {}", config, *token));
 }
 
 }  // namespace caravan::cli

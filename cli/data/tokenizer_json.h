@@ -32,8 +32,9 @@ class TokenizerJson final : public data::Tokenizer {
   Result<std::string> decode(std::span<const uint32_t> ids) const override;
 
   std::optional<uint32_t> id_of(std::string_view token) const override;
-
-  const std::string& path() const { return path_; }  // of the file
+  std::optional<uint32_t> special_id_of(std::string_view token) const override;
+  // By the eos_token of a tokenizer_config.json beside the file.
+  Result<std::optional<uint32_t>> configured_end_of_text() const override;
 
  private:
   struct Free {

@@ -11,6 +11,22 @@ namespace {
 
 constexpr std::string_view kEndOfTurn = "<|eot_id|>";  // of a conversation with Llama 3
 
+Result<std::vector<int64_t>> usual_tokens(const data::Tokenizer& tokenizer) {
+  std::vector<int64_t> tokens;
+  for (const std::string_view name : kEndsOfText)
+    if (const auto id = tokenizer.special_id_of(name)) tokens.push_back(*id);
+  if (tokens.empty()) {
+    const auto configured = tokenizer.configured_end_of_text();
+    if (!configured) {
+      return bad_input(configured.error().message +
+                       "; give --end-of-text those tokens that end a text, or none alone");
+    }
+    if (*configured) tokens.push_back(**configured);
+  }
+  if (const auto id = tokenizer.special_id_of(kEndOfTurn)) tokens.push_back(*id);
+  return tokens;
+}
+
 }  // namespace
 
 Result<std::vector<int64_t>> stop_tokens(const std::vector<std::string>& named,
@@ -28,10 +44,7 @@ Result<std::vector<int64_t>> stop_tokens(const std::vector<std::string>& named,
   }
   if (!named.empty()) return tokens;
   if (!of_folder.empty()) return of_folder;
-  for (const std::string_view name : kEndsOfText)
-    if (const auto id = tokenizer.id_of(name)) tokens.push_back(*id);
-  if (const auto id = tokenizer.id_of(kEndOfTurn)) tokens.push_back(*id);
-  return tokens;
+  return usual_tokens(tokenizer);
 }
 
 }  // namespace caravan::cli

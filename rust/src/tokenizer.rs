@@ -82,6 +82,21 @@ pub unsafe extern "C" fn caravan_tokenizer_token_id(
 /// # Safety
 /// See the header.
 #[no_mangle]
+pub unsafe extern "C" fn caravan_tokenizer_special_token_id(
+    tokenizer: *const Tokenizer,
+    name: *const c_char,
+    size: usize,
+) -> i64 {
+    let tokenizer = &*tokenizer;
+    let name = std::str::from_utf8(bytes(name, size)).ok();
+    name.filter(|name| tokenizer.get_added_vocabulary().is_special_token(name))
+        .and_then(|name| tokenizer.token_to_id(name))
+        .map_or(-1, i64::from)
+}
+
+/// # Safety
+/// See the header.
+#[no_mangle]
 pub unsafe extern "C" fn caravan_tokenizer_encode(
     tokenizer: *const Tokenizer,
     text: *const c_char,

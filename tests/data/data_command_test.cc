@@ -98,12 +98,12 @@ TEST_F(DataCommand, TheSummaryIsAlsoThereAsJson) {
   const Outcome whole = run(fmt::format("tokenize --tokenizer {} a.txt --to train.bin -o json", kTokenizer));
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_THAT(whole.out, HasSubstr(R"("validationFile":null,"validationTokens":0,"type":"uint16")"));
-  EXPECT_THAT(whole.out, HasSubstr(R"("vocabSize":360,"endOfText":1})"));
+  EXPECT_THAT(whole.out, HasSubstr(R"("vocabSize":360,"beginOfText":null,"endOfText":1})"));
   const Outcome cut = run(
       "tokenize --tokenizer byte a.txt --to t.bin --validation-to v.bin --validation-fraction 0.2 -o json");
   EXPECT_EQ(cut.out,
             R"({"file":"t.bin","tokens":8,"validationFile":"v.bin","validationTokens":2,"type":"uint16",)"
-            R"("documents":1,"bytes":10,"vocabSize":256,"endOfText":null})"
+            R"("documents":1,"bytes":10,"vocabSize":256,"beginOfText":null,"endOfText":null})"
             "\n");
 }
 
@@ -115,6 +115,26 @@ TEST_F(DataCommand, TheTokenBetweenDocumentsIsTheUsersChoice) {
   EXPECT_EQ(tokens("train.bin").size(), 1U);
   EXPECT_EQ(run(command + "--end-of-text '<|begin_of_text|>'").exit_code, 0);
   EXPECT_EQ(tokens("train.bin").back(), 0);
+}
+
+TEST_F(DataCommand, EachDocumentBeginsWithTheTokenThatTheUserNames) {
+  folder_.write("a.txt", "x");
+  folder_.write("b.txt", "x");
+  const std::string command =
+      fmt::format("tokenize --force --tokenizer {} a.txt b.txt --to train.bin ", kTokenizer);
+  const std::string begin = "--begin-of-text '<|begin_of_text|>' ";
+  const Outcome both = run(command + begin);
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(both.out, HasSubstr("vocabulary 360, token 0 begins and token 1 ends a document"));
+  const std::vector<int64_t> ids = tokens("train.bin");
+  const int64_t x = ids.at(1);
+  EXPECT_THAT(ids, ElementsAre(0, x, 1, 0, x, 1));
+  EXPECT_THAT(run(command + begin + "-o json").out, HasSubstr(R"("beginOfText":0,"endOfText":1})"));
+  const Outcome alone = run(command + begin + "--end-of-text none");
+  EXPECT_THAT(alone.out, HasSubstr("token 0 begins a document"));
+  EXPECT_THAT(tokens("train.bin"), ElementsAre(0, x, 0, x));
+  EXPECT_EQ(run(command + "--begin-of-text none").exit_code, 0);
+  EXPECT_THAT(tokens("train.bin"), ElementsAre(x, 1, x, 1));
 }
 
 TEST_F(DataCommand, ATokenWithAnotherNameIsThatOfTheTokenizersConfiguration) {
@@ -213,6 +233,10 @@ const std::pair<std::string, std::string> kBadCommands[] = {
      "has no token <|stop|>"},
     {"tokenize --tokenizer byte --end-of-text '</s>' text.txt --to o.bin",
      "--end-of-text: the byte tokenizer"},
+    {"tokenize --tokenizer " + kTokenizer + " --begin-of-text '<s>' text.txt --to o.bin",
+     "--begin-of-text: " + kTokenizer + " has no token <s>"},
+    {"tokenize --tokenizer byte --begin-of-text '<s>' text.txt --to o.bin",
+     "--begin-of-text: the byte tokenizer"},
     {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.1", "--validation-to"},
     {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin", "--validation-fraction"},
     {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 1.5",
