@@ -223,6 +223,26 @@ std::string token_file(std::size_t sequences) {
   return data::llm_c_file(tokens).bytes();
 }
 
+// As on nodes of which one has not heard yet of the last file: the last stage would read targets of other
+// samples than the first one reads inputs.
+TEST_F(TrainerProgram, RanksThatSeeOtherTokenFilesBeginNoTraining) {
+  const test::TemporaryFolder folder;
+  for (const char* file : {"all/a.bin", "all/b.bin", "some/a.bin"}) folder.write(file, token_file(20));
+  const auto hide_the_last = [&](v1alpha1::RankConfig& config) {
+    config.mutable_spec()->mutable_data()->set_path(folder.path(config.rank() == 1 ? "some" : "all"));
+  };
+  std::string told;
+  for (const RankResult& rank : TrainerWorld(spec(), layout_of(1, 2, 1), {.change = hide_the_last}).wait()) {
+    for (const auto& report : rank.reports) {
+      EXPECT_FALSE(report.has_step());
+      if (report.failure().reason() == "DataUnavailable") told = report.failure().message();
+    }
+  }
+  EXPECT_THAT(told, testing::HasSubstr("rank 1 opened other files than rank 0: rank 0 has 2 files with 1282 "
+                                       "tokens, rank 1 has 1 file with 641 tokens; all nodes must see the "
+                                       "same files"));
+}
+
 TEST_F(TrainerProgram, WhoeverHasItStopWaitsForNoEvaluation) {
   JobSpec validated = endless();
   validated.mutable_data()->set_validation_path(validation_file());

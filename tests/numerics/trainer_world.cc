@@ -146,8 +146,7 @@ TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout&
     config.set_collective_timeout_seconds(100);
     config.set_gradient_dump_directory(options.gradient_folder);
     config.set_double_precision(options.double_precision);
-    if (rank == options.poisoned_rank)
-      config.mutable_spec()->mutable_training()->mutable_optimizer()->set_learning_rate("1e39");
+    if (options.change) options.change(config);
 
     const std::string path = folder_.write(fmt::format("rank-{}.json", rank), to_json(config));
     const std::string report_path = folder_.path(fmt::format("rank-{}.reports", rank));

@@ -40,7 +40,7 @@ struct WorldOptions {
   int attempt = 1;
   int threads = 1;  // of each rank
   bool double_precision = false;
-  int poisoned_rank = -1;  // learns at a rate that ruins its weights with the first step
+  std::function<void(v1alpha1::RankConfig&)> change = {};  // of what each rank is told
 };
 
 struct RankResult {

@@ -38,6 +38,10 @@ void AxisByAxis::barrier() {
   for (const Axis axis : kAxes) along(groups_, axis).barrier();
 }
 
+void AxisByAxis::finalize() {
+  for (const Axis axis : kAxes) along(groups_, axis).finalize();
+}
+
 void AxisByAxis::all_reduce(at::Tensor& /*tensor*/, Reduction /*reduction*/) {
   refuse_off_axis("all_reduce");
 }

@@ -27,6 +27,7 @@ class AxisByAxis final : public Communicator {
   void all_gather(at::Tensor& output, const at::Tensor& input) override;
   void broadcast(at::Tensor& tensor, int root) override;
   void barrier() override;
+  void finalize() override;
 
   // Two ranks may have no group in common, and sums of all ranks nobody needs, which would be rounded once
   // for each axis: all throw CommunicationError.

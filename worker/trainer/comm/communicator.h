@@ -76,6 +76,10 @@ class Communicator {
   virtual void broadcast(at::Tensor& tensor, int root) = 0;
   virtual void barrier() = 0;
 
+  // Behind a barrier that is the last call of all ranks of the job: whoever ends from then on is missed by
+  // nobody.
+  virtual void finalize() {}
+
   // The same on all ranks of the group.
   virtual bool overlaps() const { return false; }
   // The tensors are the operation's until its wait() returns, which is where an error shows.

@@ -86,6 +86,7 @@ class MeteredCommunicator final : public Communicator {
   void barrier() override {
     collective("barrier", 0, [&] { group_->barrier(); });
   }
+  void finalize() override { group_->finalize(); }
 
   bool overlaps() const override { return group_->overlaps(); }
   // Of one that goes on alone the time is what the caller waits for it; traces show the whole of it.

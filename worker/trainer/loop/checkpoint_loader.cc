@@ -128,7 +128,9 @@ Status CheckpointLoader::take_over() {
 Outcome CheckpointLoader::resume_newer() {
   Steps steps = list_steps();
   if (!steps) return tl::unexpected(steps.error());
-  std::erase_if(*steps, [this](int step) { return std::ranges::count(damaged_, step) > 0; });
+  std::erase_if(*steps, [this](int step) {
+    return std::ranges::count(damaged_, step) + std::ranges::count(failing_, step) > 0;
+  });
   const bool has_newer = !steps->empty() && steps->front() > beginning_.state.step;
   return has_newer ? resume_from(*steps) : Outcome{};
 }
@@ -166,12 +168,15 @@ Result<std::vector<int>> CheckpointLoader::list_own() {
 }
 
 // A damaged one is set aside only when an older one has done: a folder in which none does stays as it is, and
-// is refused again by the next start.
+// is refused again by the next start. Of one that the volume fails to give nobody knows whether it is
+// damaged, so it keeps its name. That of the last step is waited for: a training that came to this step again
+// could not save its end.
 Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
+  Outcome unavailable;
   for (const int step : steps) {
     const auto begin = PhaseClock::Clock::now();
-    JointWork reading = reading_before(step + 1);
-    const auto end = static_cast<Load>(reading.end(static_cast<int>(load(step, reading))));
+    Load end = load_together(step);
+    if (end == Load::Failing) end = load_together(step);  // as it may for a moment
     if (end == Load::Done) {
       const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
       report({.outcome = CheckpointOutcome::Resumed,
@@ -186,18 +191,30 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
       return fail(FailureReason::InvalidInput,
                   refusal_.empty() ? "the checkpoint does not fit another rank's configuration" : refusal_);
     }
-    report({.outcome = CheckpointOutcome::Unusable, .step = step, .path = options_.path, .message = why()});
-    if (end == Load::Unreadable) {
-      return fail(FailureReason::DataUnavailable,
-                  fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
-    }
-    damaged_.push_back(step);
+    const bool stays = end == Load::Failing && step < rank_.options.steps;
+    report({.outcome = CheckpointOutcome::Unusable,
+            .step = step,
+            .path = options_.path,
+            .message = why() + (stays ? "; it keeps its name, and an older one is tried" : "")});
+    if (end != Load::Damaged && !stays) return cannot_read_now(step);
+    if (stays && unavailable) unavailable = cannot_read_now(step);
+    (stays ? failing_ : damaged_).push_back(step);
   }
-  if (steps.empty()) return {};
+  if (steps.empty() || !unavailable) return unavailable;
   return fail(FailureReason::InvalidInput,
               fmt::format("{}: none of its {} checkpoints can be read; to begin anew, give another "
                           "checkpoint.path",
                           options_.path, steps.size()));
+}
+
+Outcome CheckpointLoader::cannot_read_now(int step) const {
+  return fail(FailureReason::DataUnavailable,
+              fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
+}
+
+CheckpointLoader::Load CheckpointLoader::load_together(int step) {
+  JointWork reading = reading_before(step + 1);
+  return static_cast<Load>(reading.end(static_cast<int>(load(step, reading))));
 }
 
 CheckpointLoader::Load CheckpointLoader::load(int step, JointWork& reading) {
@@ -217,7 +234,8 @@ CheckpointLoader::Load CheckpointLoader::load(int step, JointWork& reading) {
   }
   trouble_ = read.error().message;
   tell(fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
-  return read.error().code == ExitCode::kBadInput && sees(step) ? Load::Damaged : Load::Unreadable;
+  if (!sees(step)) return Load::Unseen;
+  return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Failing;
 }
 
 // A file system of several machines may show one of them later what another has committed: that is no damage.

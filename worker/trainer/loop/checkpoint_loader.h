@@ -1,5 +1,5 @@
-// Where training begins: behind the newest checkpoint of the job's folder that is intact, or at its
-// beginning.
+// Where training begins: behind the newest checkpoint of the job's folder that is intact and can be read, or
+// at its beginning.
 //
 // All ranks come to the same conclusion, by exchanges over the world. Throws CommunicationError when a peer
 // is lost.
@@ -46,14 +46,15 @@ class CheckpointLoader {
 
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
   // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
-  // or a folder in which none is intact, is a failure that says what to do. Then the folder is this attempt's
+  // or a folder in which none will do, is a failure that says what to do. Then the folder is this attempt's
   // (owner.h): one that was committed meanwhile is gone on from, damaged ones that are newer are set aside,
   // and what earlier attempts left unfinished is removed. may_begin: what refuses a job that would begin
   // anew.
   Resumed resume(Status may_begin = {});
 
  private:
-  enum class Load : int { Done, Damaged, Unreadable, Refused };
+  // What is worst on any rank counts for all.
+  enum class Load : int { Done, Damaged, Failing, Unseen, Refused };
 
   using Steps = tl::expected<std::vector<int>, TrainingFailure>;
 
@@ -67,6 +68,8 @@ class CheckpointLoader {
   Steps list_steps();
   Result<std::vector<int>> list_own();
   Outcome resume_from(const std::vector<int>& steps);
+  Outcome cannot_read_now(int step) const;
+  Load load_together(int step);
   Load load(int step, JointWork& reading);
   Outcome own();
   Status take_over();
@@ -88,6 +91,7 @@ class CheckpointLoader {
   Beginning beginning_;
   Status may_begin_;
   std::vector<int> damaged_;  // steps of checkpoints
+  std::vector<int> failing_;  // likewise, of which the volume did not give what was asked for
   std::string refusal_;
   std::string trouble_;  // of this rank, with the checkpoint at hand
 };

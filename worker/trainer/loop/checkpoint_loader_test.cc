@@ -60,6 +60,13 @@ class Loader : public ::testing::Test {
     return resumed ? "none" : resumed.error().message;
   }
 
+  Resumed resume_with(checkpoint::SystemCalls& calls) {
+    const auto open = [&](const std::string& path) {
+      return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
+    };
+    return CheckpointLoader(rank_, reporter_, open).resume();
+  }
+
   Owner taken_by(const std::string& run, int attempt) {
     return checkpoint::take_over(*real_, {.attempt = attempt, .run = run, .job = "tiny"}).value().own;
   }
@@ -208,14 +215,65 @@ class Lagging final : public checkpoint::SystemCalls {
 TEST_F(Loader, TakesACheckpointThatThisMachineDoesNotSeeYetForNoDamagedOne) {
   for (const int step : {10, 20}) save(step);
   Lagging calls(checkpoint::step_folder(20));
-  const auto open = [&](const std::string& path) {
-    return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
-  };
-  const Resumed resumed = CheckpointLoader(rank_, reporter_, open).resume();
+  const Resumed resumed = resume_with(calls);
   ASSERT_FALSE(resumed);
   EXPECT_EQ(resumed.error().reason, FailureReason::DataUnavailable) << "the next attempt may see it";
   EXPECT_THAT(resumed.error().message, HasSubstr("the checkpoint of step 20 cannot be read now"));
   EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10));
+}
+
+// A volume that fails so many times to give the weights of a step.
+class Failing final : public checkpoint::SystemCalls {
+ public:
+  Failing(int step, int times) : weights_(checkpoint::step_folder(step) + "/model"), left_(times) {}
+
+  int open(int folder, const char* path, const open_how& how) override {
+    if (left_ == 0 || !std::string(path).starts_with(weights_)) return SystemCalls::open(folder, path, how);
+    --left_;
+    errno = EIO;
+    return -1;
+  }
+  int left() const { return left_; }
+
+ private:
+  const std::string weights_;
+  int left_;
+};
+
+TEST_F(Loader, GoesOnFromAnOlderOneWhereTheVolumeFailsToGiveTheNewest) {
+  for (const int step : {10, 20}) save(step);
+  Failing calls(20, /*times=*/100);
+  const Resumed resumed = resume_with(calls);
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->state.step, 10);
+  const Parameter& first = rank_.parameters.layout.parameters.front();
+  EXPECT_TRUE(rank_.parameters.value(first).eq(10).all().item<bool>());
+  EXPECT_EQ(calls.left(), 98) << "it is tried twice, and not again when the folder has been taken over";
+  EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10))
+      << "nobody knows whether it is damaged";
+}
+
+TEST_F(Loader, AVolumeThatFailsForAMomentCostsNoStep) {
+  for (const int step : {10, 20}) save(step);
+  Failing calls(20, /*times=*/1);
+  const Resumed resumed = resume_with(calls);
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->state.step, 20);
+}
+
+TEST_F(Loader, AVolumeThatFailsToGiveTheOnlyOneOrThatOfTheLastStepMayDoSoLater) {
+  save(20);
+  Failing calls(20, /*times=*/100);
+  const auto expect_failure = [&] {
+    const Resumed resumed = resume_with(calls);
+    ASSERT_FALSE(resumed);
+    EXPECT_EQ(resumed.error().reason, FailureReason::DataUnavailable);
+    EXPECT_THAT(resumed.error().message, HasSubstr("the checkpoint of step 20 cannot be read now"));
+  };
+  expect_failure();
+  save(10);
+  options_.steps = 20;  // that step could not be saved again
+  expect_failure();
 }
 
 TEST_F(Loader, WeightsThatAreNotThereAreAFailureOfTheMachineAndWrongOnesAreNot) {
@@ -268,11 +326,8 @@ TEST_F(Loader, RemovesNothingOfWhoeverHasTakenOverSince) {
     taken_by("run-b", 1);
     files_.write("states/step-000010.tmp-1-run-b/rank-0.json", "");
   });
-  const auto open = [&](const std::string& path) {
-    return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
-  };
   options_.rendezvous.attempt = 2;
-  EXPECT_TRUE(CheckpointLoader(rank_, reporter_, open).resume());
+  EXPECT_TRUE(resume_with(calls));
   EXPECT_THAT(names(), ElementsAre("owner-000003.1.run-b.tiny", "step-000010.tmp-1-run-b"));
 }
 

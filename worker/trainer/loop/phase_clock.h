@@ -47,7 +47,7 @@ inline constexpr std::size_t kAllPhases = 10;
 // here, since what a device's library takes may know no messages.
 std::string_view phase_name(Phase phase);
 
-// For other ranks, in a collective.
+// For other ranks, in a collective, or for a device that waits for them.
 struct Wait {
   const char* operation;
   std::string_view axis;

@@ -123,6 +123,7 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
 
 // Of a sequence that is cut.
 void check_segments(const TrainerOptions& options, Checks& checks) {
+  if (!checks.status()) return;
   const planner::Layout& layout = options.layout;
   const std::vector<int64_t>& segments = layout.segments;
   const bool cuts = planner::cuts_sequences(layout.schedule);

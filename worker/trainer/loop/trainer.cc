@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
@@ -55,20 +56,6 @@ double clip_factor(double norm, double limit) {
 
 }  // namespace
 
-Result<RankData> open_data(const TrainerOptions& options) {
-  const BatchOptions batches = batch_options(options);
-  Result<BatchReader> training = BatchReader::open(options.data.path, batches);
-  if (!training) return tl::unexpected(training.error());
-  RankData data{.training = *std::move(training), .validation = std::nullopt};
-  if (options.evaluation.every_steps == 0) return data;
-  Result<BatchReader> validation = BatchReader::open(options.data.validation_path, batches);
-  if (!validation) return tl::unexpected(validation.error());
-  if (const data::TokenDataset* held_out = validation->tokens())
-    data.held_out = data::check_held_out(*held_out, *data.training.tokens());
-  data.validation = *std::move(validation);
-  return data;
-}
-
 Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const CommandListener& commands)
     : rank_(rank),
       options_(rank.options),
@@ -87,6 +74,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
                                   rank.placement)) {}
 
 Outcome Trainer::train() {
+  if (Outcome same = compare_data(*rank_.mesh.world, data_, options_.data); !same) return same;
   if (Outcome resumed = resume(); !resumed) return resumed;
   evaluation_batches_ = count_evaluation_batches();
   report_start();
@@ -97,6 +85,7 @@ Outcome Trainer::train() {
   rank_.optimizer->await_values();
   if (Outcome kept = keep_last_checkpoint(); !kept) return kept;
   rank_.mesh.world->barrier();
+  rank_.mesh.world->finalize();
   report_finish(finished_);
   write_trace_if_asked();
   return {};
@@ -197,16 +186,25 @@ Outcome Trainer::dump_gradients_if_asked(const Step& step) {
   return {};
 }
 
+// A device comes to its end of a step when all others have given it what it waits for, and only here does the
+// host notice.
+double Trainer::read_number(const at::Tensor& number) const {
+  std::optional<PhaseClock::Scope> wait;
+  if (rank_.marks != nullptr && rank_.mesh.world->size() > 1)
+    wait.emplace(rank_.clock, Wait{.operation = "synchronize", .axis = "device"});
+  return kernels::read_number(number);
+}
+
 // Of the ranks of a tensor group, which have the same, the first one speaks.
 double Trainer::spoken_loss(const at::Tensor& loss_sum) const {
-  return loss_sum.defined() && rank_.mesh.position.tensor == 0 ? kernels::read_number(loss_sum) : 0;
+  return loss_sum.defined() && rank_.mesh.position.tensor == 0 ? read_number(loss_sum) : 0;
 }
 
 // What the device has come to is read here, once a step.
 StepShare Trainer::share_of(const Step& step) {
   const std::optional<int> stop = commands_.stop_after_step();
   const at::Tensor squares = sum_of_squares(rank_.parameters.gradients, norm_ranges_);
-  const double squared_norm = kernels::read_number(squares);
+  const double squared_norm = read_number(squares);
   rank_.clock.caught_up();
   return {.loss_sum = spoken_loss(step.loss_sum),
           .squared_gradient_norm = squared_norm,

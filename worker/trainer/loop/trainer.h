@@ -22,19 +22,12 @@
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
 #include "worker/trainer/loop/rank.h"
+#include "worker/trainer/loop/rank_data.h"
 #include "worker/trainer/loop/trace_file.h"
 #include "worker/trainer/loop/training_pass.h"
 #include "worker/trainer/optim/ownership.h"
 
 namespace caravan::trainer {
-
-// The files of one rank; validation where the job asks for it.
-struct RankData {
-  BatchReader training;
-  std::optional<BatchReader> validation;
-  Status held_out = {};  // whether no file is trained on and validated on
-};
-Result<RankData> open_data(const TrainerOptions& options);
 
 class Trainer {
  public:
@@ -89,6 +82,7 @@ class Trainer {
   void write_trace_if_asked() const;
   void report_finish(int step) const;
 
+  double read_number(const at::Tensor& number) const;
   double spoken_loss(const at::Tensor& loss_sum) const;
   StepShare share_of(const Step& step);
   checkpoint::TrainingState state_after(int step, int64_t samples) const;

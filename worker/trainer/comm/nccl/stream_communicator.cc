@@ -49,31 +49,30 @@ class StreamCommunicator final : public Communicator {
   int size() const override { return parts_.host->size(); }
 
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
-    if (!parts_.is_on_device(tensor)) return parts_.host->all_reduce(tensor, reduction);
+    if (!parts_.is_on_device(tensor)) return host().all_reduce(tensor, reduction);
     if (reduction == Reduction::Sum && is_narrow(tensor)) return add_up_narrow(tensor);
     run("all-reduce", tensor, [&] { return parts_.device->all_reduce(tensor, reduction); });
   }
 
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
-    if (!parts_.is_on_device(output)) return parts_.host->all_gather(output, input);
+    if (!parts_.is_on_device(output)) return host().all_gather(output, input);
     give({Collective::Kind::AllGather, output, input})->wait();
   }
 
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
-    if (!parts_.is_on_device(input)) return parts_.host->reduce_scatter(output, input);
+    if (!parts_.is_on_device(input)) return host().reduce_scatter(output, input);
     if (is_narrow(input)) return scatter_narrow_sum(output.view(-1), input.view(-1));
     give({Collective::Kind::ReduceScatter, output, input})->wait();
   }
 
   void broadcast(at::Tensor& tensor, int root) override {
-    if (!parts_.is_on_device(tensor)) return parts_.host->broadcast(tensor, root);
+    if (!parts_.is_on_device(tensor)) return host().broadcast(tensor, root);
     run("broadcast", tensor, [&] { return parts_.device->broadcast(tensor, root); });
   }
 
-  void barrier() override {
-    watchdog_.throw_if_lost();
-    parts_.host->barrier();
-  }
+  void barrier() override { host().barrier(); }
+
+  void finalize() override { watchdog_.stop(); }
 
   bool overlaps() const override { return parts_.overlaps; }
 
@@ -86,20 +85,27 @@ class StreamCommunicator final : public Communicator {
   }
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
-    if (!parts_.is_on_device(tensor)) return parts_.host->send(tensor, peer, tag);
+    if (!parts_.is_on_device(tensor)) return host().send(tensor, peer, tag);
     const Way way = way_of(tag, rank(), peer);
     return transfer(tensor, tag, lane(way, rank(), peer),
                     [&] { return parts_.device->send(tensor, peer, way); });
   }
 
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
-    if (!parts_.is_on_device(tensor)) return parts_.host->receive(tensor, peer, tag);
+    if (!parts_.is_on_device(tensor)) return host().receive(tensor, peer, tag);
     const Way way = way_of(tag, peer, rank());
     return transfer(tensor, tag, lane(way, peer, rank()),
                     [&] { return parts_.device->receive(tensor, peer, way); });
   }
 
  private:
+  // An operation that was aborted has left garbage on the device, and all ranks would agree on what they make
+  // of it.
+  Communicator& host() {
+    watchdog_.throw_if_lost();
+    return *parts_.host;
+  }
+
   Lane whole_group() const {
     Lane lane{
         .name = parts_.name, .members = std::vector<int>(static_cast<std::size_t>(size())), .rank = rank()};

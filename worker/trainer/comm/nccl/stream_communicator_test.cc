@@ -160,19 +160,39 @@ TEST(StreamCommunicator, KindsAndDirectionsOfMessagesDoNotWaitForEachOther) {
   });
 }
 
+// And has the watchdog look.
+void fail_an_operation(Watchdog& watchdog) {
+  struct Failed final : public StreamOperation {
+    void wait() override {}
+    bool finished() override { return true; }
+    std::optional<std::string> error() override { return "a link is down"; }
+  };
+  const Lane lane{.name = "data-0", .members = {0}, .rank = 0};
+  watchdog.note(lane, "all-reduce of 8 bytes", std::make_shared<Failed>());
+  watchdog.look(Watchdog::Clock::now());
+}
+
 TEST(StreamCommunicator, AfterAVerdictEveryCallThrowsIt) {
   with_ranks(1, [](Communicator& group, Watchdog& watchdog) {
-    struct Failed final : public StreamOperation {
-      void wait() override {}
-      bool finished() override { return true; }
-      std::optional<std::string> error() override { return "a link is down"; }
-    };
-    const Lane lane{.name = "data-0", .members = {0}, .rank = 0};
-    watchdog.note(lane, "all-reduce of 8 bytes", std::make_shared<Failed>());
-    watchdog.look(Watchdog::Clock::now());
-    at::Tensor tensor = at::zeros({1}, at::kFloat);
-    EXPECT_THROW(group.all_reduce(tensor, Reduction::Sum), CommunicationError);
+    fail_an_operation(watchdog);
+    at::Tensor on_device = at::zeros({1}, at::kFloat);
+    EXPECT_THROW(group.all_reduce(on_device, Reduction::Sum), CommunicationError);
     EXPECT_THROW(group.barrier(), CommunicationError);
+    at::Tensor on_host = at::zeros({1}, at::kDouble);
+    EXPECT_THROW(group.all_reduce(on_host, Reduction::Sum), CommunicationError);
+    EXPECT_THROW(group.all_gather(on_host, on_host), CommunicationError);
+    EXPECT_THROW(group.reduce_scatter(on_host, on_host), CommunicationError);
+    EXPECT_THROW(group.broadcast(on_host, 0), CommunicationError);
+    EXPECT_THROW((void)group.send(on_host, 0, 0), CommunicationError);
+    EXPECT_THROW((void)group.receive(on_host, 0, 0), CommunicationError);
+  });
+}
+
+TEST(StreamCommunicator, BehindTheJobsLastCallNobodyWatches) {
+  with_ranks(1, [](Communicator& group, Watchdog& watchdog) {
+    group.finalize();
+    fail_an_operation(watchdog);
+    EXPECT_NO_THROW(watchdog.throw_if_lost());
   });
 }
 

@@ -41,6 +41,12 @@ void Watchdog::start(std::chrono::milliseconds every) {
   });
 }
 
+void Watchdog::stop() {
+  thread_.request_stop();
+  const std::scoped_lock lock(mutex_);
+  has_stopped_ = true;
+}
+
 void Watchdog::enter(const Lane& lane) {
   log_.enter(lane);
 }
@@ -62,7 +68,7 @@ void Watchdog::note(const Lane& lane, std::string words, const StartedOperation&
 void Watchdog::look(Clock::time_point now) {
   {
     const std::scoped_lock lock(mutex_);
-    if (verdict_) return;
+    if (verdict_ || has_stopped_) return;
   }
   try {
     const std::vector<OperationLog::UnderWay> first = log_.first_under_way(now);
@@ -138,7 +144,7 @@ void Watchdog::conclude(const std::string& verdict, bool tell_others) {
   std::vector<std::shared_ptr<StreamGroup>> groups;
   {
     const std::scoped_lock lock(mutex_);
-    if (verdict_) return;
+    if (verdict_ || has_stopped_) return;
     verdict_ = verdict;
     for (const auto& each : groups_) {
       if (auto group = each.lock()) groups.push_back(std::move(group));

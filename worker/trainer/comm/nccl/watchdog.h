@@ -6,7 +6,8 @@
 // board; whoever sees it says how far it has come in each of its lanes; who raised it names those who are
 // behind, and that verdict is for all ranks. An operation that failed is a verdict at once. Each rank that
 // hears one aborts its groups, so that the device goes on and the next call, or wait, of the thread that
-// trains throws.
+// trains throws. At the job's end ranks go one by one, and the board with the first: whoever has stopped by
+// then misses none of them.
 //
 // look() is the whole of it, once a second by a thread of its own; tests call it themselves.
 #pragma once
@@ -47,6 +48,9 @@ class Watchdog {
   // From here on a thread looks once in so long.
   void start(std::chrono::milliseconds every);
   void look(Clock::time_point now);
+  // From here on there is no verdict any more, not even of a look that is under way, which may hang: nobody
+  // waits for it.
+  void stop();
 
   // Lanes that this rank has a place in, before anything is given to them.
   void enter(const Lane& lane);
@@ -79,6 +83,7 @@ class Watchdog {
   bool told_ = false;           // how far it is
   mutable std::mutex mutex_;
   std::optional<std::string> verdict_;
+  bool has_stopped_ = false;
   std::vector<std::weak_ptr<StreamGroup>> groups_;
   std::jthread thread_;
 };

@@ -186,6 +186,32 @@ TEST_F(ThreeRanks, ALostBoardIsAVerdict) {
   EXPECT_TRUE(first.group->aborted);
 }
 
+// The first one serves the board, and ends with it.
+TEST_F(ThreeRanks, WhoHasStoppedMissesNobody) {
+  second.watchdog.stop();
+  board.unreachable = true;
+  look(seconds(1));
+  EXPECT_THAT(second.heard, IsEmpty());
+  EXPECT_FALSE(second.group->aborted);
+  EXPECT_NO_THROW(second.watchdog.throw_if_lost());
+  EXPECT_THAT(third.heard, testing::SizeIs(1)) << "it had not stopped";
+}
+
+TEST_F(ThreeRanks, ALookThatIsUnderWayWhenItStopsComesToNoVerdict) {
+  struct LastBoard final : public NoticeBoard {
+    void put(const std::string&, const std::string&) override {}
+    std::optional<std::string> find(const std::string&) override {
+      watchdog->stop();
+      throw CommunicationError("connection reset by peer");
+    }
+    Watchdog* watchdog = nullptr;
+  } last_board;
+  RankUnderWatch rank(3, last_board);
+  last_board.watchdog = &rank.watchdog;
+  rank.watchdog.look(start);
+  EXPECT_THAT(rank.heard, IsEmpty());
+}
+
 TEST_F(ThreeRanks, AVerdictIsHeardThoughTheAbortHangs) {
   std::latch heard(1), ends_abort(1);
   const auto group = std::make_shared<ScriptedGroup>();

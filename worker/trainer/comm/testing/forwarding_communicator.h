@@ -21,6 +21,7 @@ class ForwardingCommunicator : public Communicator {
   }
   void broadcast(at::Tensor& tensor, int root) override { group_->broadcast(tensor, root); }
   void barrier() override { group_->barrier(); }
+  void finalize() override { group_->finalize(); }
   bool overlaps() const override { return group_->overlaps(); }
   std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
     return group_->start(collective);
