@@ -2,13 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "common/visible_gpus.h"
 
 namespace caravan::cli {
 namespace {
 
+// gRPC takes an address for a URI, in which '#', '?' and '%' have meanings of their own.
 std::string socket_address(const AgentSettings& settings, const char* name) {
-  return "unix:" + (settings.work_directory / name).string();
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  const std::string path = settings.work_directory / name;
+  std::string address = "unix:";
+  for (const char byte : path) {
+    if (kPlain.find(byte) != std::string_view::npos) {
+      address += byte;
+    } else {
+      address += fmt::format("%{:02X}", static_cast<unsigned char>(byte));
+    }
+  }
+  return address;
 }
 
 std::string coordinator_address(const AgentSettings& settings) {

@@ -32,6 +32,12 @@ TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
                                    "--elapsed-seconds", "60"));
 }
 
+TEST(AgentCommand, AFolderOfAnyNameIsPartOfAnAddress) {
+  AgentSettings settings = kSettings;
+  settings.work_directory = "/tmp/exp#3 50%?/é";
+  EXPECT_EQ(reports_address(settings), "unix:/tmp/exp%233%2050%25%3F/%C3%A9/reports.sock");
+}
+
 TEST(AgentCommand, OtherNodesOnlyJoin) {
   const auto arguments = agent_arguments(kSettings, {.node = 1, .first_attempt = 4, .restarts = 2});
   EXPECT_THAT(arguments, IsSupersetOf({"--coordinator", "unix:/tmp/w/coordinator.sock", "127.0.0.1:9401"}));

@@ -70,7 +70,8 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
                      .launcher = getpid(),
                      .trace_directory = options.trace_directory,
                      .event_folder = options.event_folder},
-          .agent_program = agent_program()};
+          .agent_program = agent_program(),
+          .writes_checkpoints = run.job.spec().has_checkpoint()};
 }
 
 }  // namespace

@@ -122,6 +122,9 @@ void LocalRun::handle_signals() {
 }
 
 void LocalRun::save() {
+  if (!config_.writes_checkpoints)
+    return console_.notice(
+        "no checkpoint is written: the job has no spec.checkpoint, so that there is no place for one");
   save_wish_ = fmt::format("{}/{}", config_.job_uid, ++saves_asked_);
   pass_wish();
 }

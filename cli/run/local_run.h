@@ -35,6 +35,7 @@ struct LocalRunConfig {
   RunFigures figures;
   AgentSettings agents;
   std::string agent_program;
+  bool writes_checkpoints = false;
   // Plans the job again, for agents that start from then on.
   std::function<Result<RunFigures>(const v1alpha1::MemoryCorrection&)> plan_again = {};
   RunListener* listener = nullptr;  // outlives the run

@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <filesystem>
+
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "cli/run/agent_command.h"
 #include "cli/run/work_directory.h"
+#include "common/testing/await.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan::cli {
 namespace {
@@ -80,6 +85,18 @@ TEST_F(ReportServerTest, EndsWhileAStreamIsOpen) {
   server_.reset();
   v1alpha1::ReportCommand received;
   EXPECT_FALSE(stream->Read(&received));
+}
+
+TEST_F(ReportServerTest, IsReachedInAFolderOfAnyName) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path named = folder.path() / "exp#3 50%?";
+  std::filesystem::create_directory(named);
+  const std::string address = reports_address({.work_directory = named, .metrics_port = {}});
+  const auto server = ReportServer::start(address);
+  ASSERT_TRUE(server) << server.error().message;
+  EXPECT_TRUE(std::filesystem::exists(named / "reports.sock"));
+  const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+  EXPECT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() + test::kPatience));
 }
 
 TEST_F(ReportServerTest, ASocketThatCannotBeMadeIsAnError) {

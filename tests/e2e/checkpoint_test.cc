@@ -300,6 +300,18 @@ TEST_F(RunWithCheckpoints, ComeWhenSomebodyAskedBeforeTheRanksTrained) {
   EXPECT_EQ(all_of(finished, "checkpoint").size(), 2u) << "one was asked for, and one is the last";
 }
 
+TEST(RunWithoutCheckpoints, SaysThatThereIsNoPlaceForOneThatIsAskedFor) {
+  const JobFolder folder;
+  RunProcess process(folder.arguments({.data = 2, .steps = 100000}));
+  ASSERT_TRUE(process.wait_for_step(1, 1));
+  process.signal(SIGUSR1);
+  ASSERT_TRUE(process.wait_for_step(1, 3));
+  process.signal(SIGINT);
+  const Finished finished = process.finish();
+  EXPECT_EQ(finished.status.exit_code, 130) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("the job has no spec.checkpoint, so that there is no place for one"));
+}
+
 TEST_F(RunWithCheckpoints, BeginAnewOnlyWhereThereAreNone) {
   auto anew = arguments("anew");
   anew.insert(anew.end(), {"--set", "spec.checkpoint.resume=Never"});

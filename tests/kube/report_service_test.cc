@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -245,6 +246,29 @@ TEST_F(ClusterReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {
   client.reset();
   spdlog::set_default_logger(usual);
   EXPECT_EQ(log.str(), "");
+}
+
+TEST_F(ClusterReportServerTest, StartsOfRanksDoNotHoldUpWhatIsReadHere) {
+  serve(authority(), 0, {.places = {.reports_per_second = 0.001, .burst = 10}});
+  const auto client = connect();
+  client->tell(started(1));
+  ASSERT_EQ(wait_for_attempt(1).attempt, 1);
+  for (int rank = 0; rank < 100; ++rank) {
+    v1alpha1::JobReport report;
+    report.mutable_rank_started()->set_rank(rank);
+    client->tell(report);
+  }
+  client->tell(started(2));
+  EXPECT_EQ(wait_for_attempt(2).attempt, 2);
+}
+
+TEST_F(ClusterReportServerTest, IsReachedPastAProxyOfTheAgentsEnvironment) {
+  setenv("grpc_proxy", "http://127.0.0.1:1", /*replace=*/1);  // where nobody listens
+  serve(authority());
+  const auto client = connect();
+  client->tell(started(1));
+  EXPECT_EQ(wait_for_attempt(1).attempt, 1);
+  unsetenv("grpc_proxy");
 }
 
 TEST_F(ClusterReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightOne) {

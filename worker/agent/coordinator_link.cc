@@ -22,6 +22,8 @@ class CoordinatorLink::AgentStream final
     grpc::ChannelArguments arguments;
     // A pool of its own: no memory of earlier failures to connect.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    // A proxy of the pod's environment is for what is outside of the cluster.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     if (!address.verified_name.empty()) arguments.SetSslTargetNameOverride(address.verified_name);
     channel_ = grpc::CreateCustomChannel(address.where, credentials_of(address), arguments);
     stub_ = v1alpha1::Coordinator::NewStub(channel_);

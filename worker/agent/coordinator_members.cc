@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/version.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
 
@@ -34,7 +35,10 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
     return lose(*other, "its connection spoke for another node");
   }
   if (phase_ != Phase::kEnded && nodes_.is_superseded(hello)) return supersede(connection);
-  if (!hello.only_asks()) take_place(connection, hello);
+  if (!hello.only_asks()) {
+    take_place(connection, hello);
+    compare_version(hello);
+  }
   CoordinatorMessage message;
   if (phase_ == Phase::kEnded) {
     message.mutable_job_end()->set_exit_code(exit_code_);
@@ -65,6 +69,15 @@ void CoordinatorState::take_place(ConnectionId connection, const v1alpha1::Agent
   }
   nodes_.join(connection, hello, now_);
   highest_attempt_ = std::max(highest_attempt_, hello.last_attempt());
+}
+
+// As after an upgrade, when a pod that was lost comes back with the image of today.
+void CoordinatorState::compare_version(const v1alpha1::AgentHello& hello) {
+  if (hello.version() == version()) return;
+  effects_.push_back(Warn{
+      fmt::format("node {} has version {} of Caravan and the coordinator version {}: ranks of two versions "
+                  "may hang or train wrongly; suspend the job and resume it, which makes all pods anew",
+                  hello.node(), hello.version().empty() ? "unknown" : hello.version(), version())});
 }
 
 // Its ranks hold it, and those of others wait for them.

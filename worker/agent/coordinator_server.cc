@@ -209,6 +209,7 @@ class Server final : public CoordinatorServer {
     connections_.with(effect.connection, [](Connection& c) { c.cancel(); });
   }
   void carry_out(Tell& effect) { on_report_(std::move(effect.report)); }
+  void carry_out(const Warn& effect) { spdlog::warn("{}", effect.what); }
   void carry_out(const EndOfJob& effect) { spdlog::info("the job ends with exit code {}", effect.exit_code); }
 
   CoordinatorState state_;

@@ -87,10 +87,14 @@ struct Disconnect {
 struct Tell {
   v1alpha1::JobReport report;
 };
+// In the log.
+struct Warn {
+  std::string what;
+};
 struct EndOfJob {
   int exit_code = 0;
 };
-using Effect = std::variant<SendTo, Disconnect, Tell, EndOfJob>;
+using Effect = std::variant<SendTo, Disconnect, Tell, Warn, EndOfJob>;
 using Effects = std::vector<Effect>;
 
 enum class Phase { kGathering, kOpeningMaster, kRunning, kStopping, kBackingOff, kEnded };
@@ -137,6 +141,7 @@ class CoordinatorState {
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void supersede(ConnectionId connection);
   void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
+  void compare_version(const v1alpha1::AgentHello& hello);
   void on_leaving(int node);
   std::chrono::seconds absent_after() const;
   void tell_absence(const std::vector<int>& nodes);

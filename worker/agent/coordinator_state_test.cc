@@ -41,6 +41,21 @@ TEST_F(CoordinatorTest, TheJobIsCompleteWhenEveryRankHasReachedTheLastStep) {
   EXPECT_EQ(result().reason(), reasons::kStepsReached);
 }
 
+TEST_F(CoordinatorTest, AnAgentOfAnotherVersionIsLetInWithAWarning) {
+  join(0);
+  EXPECT_THAT(warned_, IsEmpty());
+  for (const char* other : {"0.0.9", ""}) {
+    agents_version_ = other;
+    join(1);
+    EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
+  }
+  EXPECT_THAT(
+      warned_,
+      ElementsAre(HasSubstr(fmt::format("node 1 has version 0.0.9 of Caravan and the coordinator version {}:",
+                                        version())),
+                  HasSubstr("node 1 has version unknown")));
+}
+
 TEST_F(CoordinatorTest, AttemptsGoOnAfterTheHighestThatAnyAgentHasSeen) {
   config_.first_attempt = 3;
   join(0);
@@ -435,6 +450,7 @@ TEST_F(CoordinatorTest, AgentsAreToldHowLongSilenceIsBorne) {
   config_.patience = milliseconds(20'000);
   AgentMessage message;
   message.mutable_hello()->set_job_uid("uid");
+  message.mutable_hello()->set_version(agents_version_);
   const Effects effects = state().step(FromAgent{1, message}, now_);
   ASSERT_EQ(effects.size(), 1U);
   EXPECT_EQ(std::get<SendTo>(effects[0]).message.welcome().patience_milliseconds(), 20'000);

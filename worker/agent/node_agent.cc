@@ -9,6 +9,7 @@
 
 #include "common/listen.h"
 #include "common/process.h"
+#include "common/version.h"
 #include "worker/agent/loop_pause.h"
 
 namespace caravan::agent {
@@ -266,6 +267,7 @@ void NodeAgent::join() {
   hello.set_last_attempt(last_attempt_);
   hello.set_incarnation(config_.incarnation);
   hello.set_first_attempt(config_.first_attempt);
+  hello.set_version(std::string(version()));
   connection_ = link_.connect(hello);
   heard_ = beat_at_ = Clock::now();
 }

@@ -23,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::chrono::seconds kPatience{60};
 
@@ -99,6 +100,10 @@ class PodTest : public ::testing::Test {
     const std::string address = text_of(address_file());
     return address.substr(address.rfind(':'), address.find('\n') - address.rfind(':'));
   }
+  void keep_log() {
+    log_ = UniqueFd(open(log_file().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  }
+  std::string log_file() const { return folder_.path() / "log"; }
   std::string address_file() const { return folder_.path() / "address"; }
   std::string result_file() const { return folder_.path() / "result"; }
 
@@ -109,6 +114,7 @@ class PodTest : public ::testing::Test {
 };
 
 TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
+  keep_log();
   Process zero = start_node_zero();
   Process one = start_node_one("tls-1");
   EXPECT_EQ(zero.wait().exit_code, 0);
@@ -118,6 +124,7 @@ TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
   EXPECT_EQ(result->result(), "Complete");
   EXPECT_GT(result->last_step().step(), 0);
   EXPECT_EQ(result->last_step().peak_bytes_per_rank_size(), 1) << "of the fullest rank";
+  EXPECT_THAT(text_of(log_file()), Not(HasSubstr("has version"))) << "they are of one";
 }
 
 TEST_F(PodTest, EveryAttemptIsDrawnBesideTheCheckpoints) {
@@ -141,13 +148,12 @@ TEST_F(PodTest, EveryAttemptIsDrawnBesideTheCheckpoints) {
 TEST_F(PodTest, TheLogHasAsManyStepsAsTheJobSaysWhileItRuns) {
   job_ = testing::scripted_job(1, 1, 1'000'000);
   job_.mutable_spec()->set_log_every_seconds(3600);
-  const fs::path log = folder_.path() / "log";
-  log_ = UniqueFd(open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  keep_log();
   Process zero = start_agent(
       0, "tls-0",
       {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1:0", "--losses-judged-elsewhere"});
   const auto steps = [&] {
-    const std::string text = text_of(log);
+    const std::string text = text_of(log_file());
     int count = 0;
     for (auto at = text.find("  loss "); at != std::string::npos; at = text.find("  loss ", at + 1)) ++count;
     return count;

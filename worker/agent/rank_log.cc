@@ -54,8 +54,10 @@ std::vector<std::string> last_log_lines(const std::string& path) {
   return lines;
 }
 
-LogFollower::LogFollower(std::string path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
+LogFollower::LogFollower(std::string path, std::optional<std::int64_t> kept_bytes)
+    : path_(std::move(path)),
+      kept_bytes_(kept_bytes),
+      file_(open(path_.c_str(), (kept_bytes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
 
 std::vector<std::string> LogFollower::take(bool ended, std::chrono::steady_clock::time_point now) {
   std::vector<std::string> lines;
@@ -63,7 +65,7 @@ std::vector<std::string> LogFollower::take(bool ended, std::chrono::steady_clock
   looked_at_ = now;
   struct stat file {};
   if (!file_ || fstat(file_.get(), &file) != 0) return lines;
-  if (file.st_size < offset_) offset_ = 0;  // somebody has cut it
+  if (file.st_size < offset_) offset_ = given_back_ = 0;  // somebody has cut it
   if (file.st_size == offset_) return lines;
   const std::int64_t skipped = std::max<std::int64_t>(file.st_size - kMaxFollowedBytes - offset_, 0);
   if (skipped > 0)
@@ -71,6 +73,7 @@ std::vector<std::string> LogFollower::take(bool ended, std::chrono::steady_clock
   std::string text = read(offset_ + skipped);
   if (!ended) text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
   offset_ += skipped + static_cast<std::int64_t>(text.size());
+  if (kept_bytes_) give_back();
   if (skipped > 0) text.erase(0, text.find('\n'));  // the end of a line whose beginning is not here
   std::istringstream rest(text);
   for (std::string line; std::getline(rest, line);) add_line(line, kMaxFollowedLineBytes, lines);
@@ -82,6 +85,14 @@ std::string LogFollower::read(std::int64_t from) const {
   const ssize_t count = pread(file_.get(), text.data(), text.size(), from);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   return text;
+}
+
+// The file keeps its length, so whoever writes to it does not notice.
+void LogFollower::give_back() {
+  const std::int64_t bytes = offset_ - *kept_bytes_;
+  if (bytes < given_back_ + kLogBytesGivenBack) return;
+  fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes);
+  given_back_ = bytes;
 }
 
 }  // namespace caravan::agent

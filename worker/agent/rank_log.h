@@ -23,11 +23,17 @@ std::vector<std::string> last_log_lines(const std::string& path);
 inline constexpr std::int64_t kMaxFollowedBytes = 65'536;
 inline constexpr std::chrono::milliseconds kBetweenLooks{250};
 
+// Where a disk has little room, so much of a log that was followed stays. What is before it is given back in
+// pieces.
+inline constexpr std::int64_t kKeptLogBytes = std::int64_t{64} << 20;
+inline constexpr std::int64_t kLogBytesGivenBack = std::int64_t{1} << 20;
+
 // Reads a log while it is being written.
 class LogFollower {
  public:
-  // The file exists.
-  explicit LogFollower(std::string path);
+  // The file exists. Of what was followed, kept_bytes stay, and what is before them is given back to the disk
+  // and reads as zeros, as far as the file system can do that; absent: all stays.
+  explicit LogFollower(std::string path, std::optional<std::int64_t> kept_bytes = std::nullopt);
 
   // The lines that came since the last look, each whole: one that has no end yet waits for the next look, or
   // for `ended`. Where there are more than kMaxFollowedBytes the last of them, behind a line that says so.
@@ -36,10 +42,13 @@ class LogFollower {
 
  private:
   std::string read(std::int64_t from) const;
+  void give_back();
 
   std::string path_;
+  std::optional<std::int64_t> kept_bytes_;
   UniqueFd file_;
   std::int64_t offset_ = 0;  // of what was taken
+  std::int64_t given_back_ = 0;
   std::optional<std::chrono::steady_clock::time_point> looked_at_;
 };
 

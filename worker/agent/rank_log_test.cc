@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -75,6 +76,28 @@ TEST_F(RankLogTest, OfAFloodTheEndIsFollowed) {
   EXPECT_THAT(lines.front(), HasSubstr("36.0 KiB of its log are in " + path()));
   EXPECT_EQ(lines.back(), "the end");
   EXPECT_THAT(look(log), IsEmpty());
+}
+
+TEST_F(RankLogTest, WhereThereIsLittleRoomItsEndStaysAfterItWasFollowed) {
+  const auto taken_bytes = [this] {
+    struct stat file {};
+    EXPECT_EQ(stat(path().c_str(), &file), 0);
+    return 512 * static_cast<std::int64_t>(file.st_blocks);
+  };
+  constexpr std::int64_t kKept = 1 << 20;
+  append("");
+  LogFollower all(path());
+  LogFollower end(path(), kKept);
+  for (int i = 0; i < 4; ++i) append(std::string((1 << 20) - 1, 'x') + "\n");
+  append("the end\n");
+  EXPECT_EQ(look(all).back(), "the end");
+  EXPECT_GE(taken_bytes(), 4 * kKept);
+  EXPECT_EQ(look(end).back(), "the end");
+  EXPECT_LE(taken_bytes(), kKept + (64 << 10)) << "whole blocks";
+  append("and more\n");
+  EXPECT_THAT(look(end), ElementsAre("and more"));
+  EXPECT_EQ(std::filesystem::file_size(path()), 4 * kKept + 17) << "its length does not change";
+  EXPECT_THAT(last_log_lines(path()), ElementsAre("the end", "and more"));
 }
 
 TEST_F(RankLogTest, IsFollowedFromItsBeginningWhenItWasCut) {

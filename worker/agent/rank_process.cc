@@ -10,11 +10,16 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/environment.h"
 #include "common/json.h"
 #include "worker/agent/rank_config.h"
 
 namespace caravan::agent {
 namespace {
+
+// 1: a rank that crashes leaves a core, as the system has it. Otherwise none, since the gang would hear of
+// the crash only when it is written.
+constexpr char kCores[] = "CARAVAN_CORES";
 
 Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::trunc);
@@ -38,13 +43,14 @@ void parse_lines(LineReader& lines, int rank, std::vector<v1alpha1::RankReport>&
 
 }  // namespace
 
-RankProcess::RankProcess(int rank, Process process, Pipe pipes, std::string log_path)
+RankProcess::RankProcess(int rank, Process process, Pipe pipes, std::string log_path,
+                         std::optional<std::int64_t> kept_log_bytes)
     : rank_(rank),
       process_(std::move(process)),
       reports_(std::move(pipes.read_end)),
       commands_(std::move(pipes.write_end)),
       log_path_(std::move(log_path)),
-      log_(log_path_) {}
+      log_(log_path_, kept_log_bytes) {}
 
 Result<RankProcess> RankProcess::start(RankLaunch launch) {
   const int rank = launch.config.rank();
@@ -73,12 +79,13 @@ Result<RankProcess> RankProcess::start(RankLaunch launch) {
                        .stdout_fd = log.get(),
                        .stderr_fd = log.get(),
                        .inherited_fds = {up->write_end.get(), down->read_end.get()},
-                       .processors = std::move(launch.processors)};
+                       .processors = std::move(launch.processors),
+                       .dumps_core = environment_variable(kCores) == "1"};
   if (launch.listen_fd >= 0) options.inherited_fds.push_back(launch.listen_fd);
   auto process = Process::spawn(options);
   if (!process) return tl::unexpected(process.error());
   return RankProcess(rank, std::move(*process), {std::move(up->read_end), std::move(down->write_end)},
-                     stem + ".log");
+                     stem + ".log", launch.kept_log_bytes);
 }
 
 std::vector<v1alpha1::RankReport> RankProcess::read_reports() {

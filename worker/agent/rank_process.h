@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ struct RankLaunch {
   v1alpha1::RankConfig config;       // without descriptors
   int listen_fd = -1;                // rank 0: where the ranks meet
   std::vector<int> processors = {};  // that it runs on; empty: all of this node's
+  // Of its log; see LogFollower.
+  std::optional<std::int64_t> kept_log_bytes = {};
 };
 
 class RankProcess {
@@ -52,7 +55,8 @@ class RankProcess {
   std::chrono::steady_clock::duration stopped_for(std::chrono::steady_clock::time_point now);
 
  private:
-  RankProcess(int rank, Process process, Pipe pipes, std::string log_path);
+  RankProcess(int rank, Process process, Pipe pipes, std::string log_path,
+              std::optional<std::int64_t> kept_log_bytes);
 
   int rank_;
   Process process_;

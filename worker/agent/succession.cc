@@ -9,10 +9,24 @@
 #include <array>
 #include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "common/host_port.h"
 
 namespace caravan::agent {
+namespace {
+
+// With the thread that asks for it.
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::optional<std::vector<std::string>> addresses;
+};
+
+}  // namespace
+
 std::vector<std::string> addresses_of(const std::string& name) {
   const std::string port = port_of(name);
   addrinfo hints{};
@@ -43,7 +57,7 @@ void Succession::watch(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
   while (!stop.stop_requested()) {
-    for (const std::string& address : lookup_(config_.coordinator)) {
+    for (const std::string& address : look_up(stop)) {
       if (stop.stop_requested() || !is_newer(address)) continue;
       spdlog::warn("the newer agent of node 0 is at {}", address);
       return on_newer_();
@@ -51,6 +65,20 @@ void Succession::watch(const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     never.wait_for(lock, stop, config_.pause, [] { return false; });
   }
+}
+
+// None when this one ends first.
+std::vector<std::string> Succession::look_up(const std::stop_token& stop) const {
+  const auto answer = std::make_shared<Answer>();
+  std::thread([answer, lookup = lookup_, name = config_.coordinator] {
+    auto addresses = lookup(name);
+    const std::scoped_lock lock(answer->mutex);
+    answer->addresses = std::move(addresses);
+    answer->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(answer->mutex);
+  answer->changed.wait(lock, stop, [&] { return answer->addresses.has_value(); });
+  return answer->addresses.value_or(std::vector<std::string>());
 }
 
 // Also asks this process itself, which says no.

@@ -32,11 +32,13 @@ class Succession {
   };
   using Lookup = std::function<std::vector<std::string>(const std::string& name)>;
 
+  // lookup: called by threads that may outlive this object, since a name server may not answer for minutes.
   // on_newer: called once, by another thread.
   Succession(Config config, Lookup lookup, std::function<void()> on_newer);
 
  private:
   void watch(const std::stop_token& stop);
+  std::vector<std::string> look_up(const std::stop_token& stop) const;
   bool is_newer(const std::string& address) const;
 
   const Config config_;

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
+#include <memory>
 #include <mutex>
 
 #include "worker/agent/coordinator_server.h"
@@ -38,10 +41,13 @@ class SuccessionTest : public ::testing::Test {
   // Whether one that was made for this attempt learns that it is not the newest, before it has looked a third
   // time.
   bool hears_of_a_newer_one(const std::string& incarnation, int first_attempt) {
-    std::mutex mutex;
-    std::condition_variable changed;
-    int looks = 0;
-    bool newer = false;
+    struct Heard {
+      std::mutex mutex;
+      std::condition_variable changed;
+      int looks = 0;
+      bool newer = false;
+    };
+    const auto heard = std::make_shared<Heard>();  // a look may outlive the test
     const Succession succession(
         {.coordinator = "name:1",
          .job_uid = "uid",
@@ -49,21 +55,21 @@ class SuccessionTest : public ::testing::Test {
          .first_attempt = first_attempt,
          .pause = milliseconds(1),
          .patience = kPatience},
-        [&](const std::string& name) {
+        [heard, address = server_->address()](const std::string& name) {
           EXPECT_EQ(name, "name:1");
-          const std::scoped_lock lock(mutex);
-          ++looks;
-          changed.notify_all();
-          return std::vector<std::string>{server_->address()};
+          const std::scoped_lock lock(heard->mutex);
+          ++heard->looks;
+          heard->changed.notify_all();
+          return std::vector<std::string>{address};
         },
-        [&] {
-          const std::scoped_lock lock(mutex);
-          newer = true;
-          changed.notify_all();
+        [heard] {
+          const std::scoped_lock lock(heard->mutex);
+          heard->newer = true;
+          heard->changed.notify_all();
         });
-    std::unique_lock lock(mutex);
-    EXPECT_TRUE(changed.wait_for(lock, kPatience, [&] { return newer || looks > 2; }));
-    return newer;
+    std::unique_lock lock(heard->mutex);
+    EXPECT_TRUE(heard->changed.wait_for(lock, kPatience, [&] { return heard->newer || heard->looks > 2; }));
+    return heard->newer;
   }
 
   std::unique_ptr<CoordinatorServer> server_;
@@ -81,6 +87,29 @@ TEST_F(SuccessionTest, TheNewerOneGoesOn) {
 
 TEST_F(SuccessionTest, AnAgentThatFindsItselfGoesOn) {
   EXPECT_FALSE(hears_of_a_newer_one("other", 4));
+}
+
+TEST(Succession, EndsWhileANameServerDoesNotAnswer) {
+  struct NameServer {
+    std::promise<void> asked;
+    std::promise<void> answers;
+    std::atomic<bool> has_answered = false;
+  };
+  const auto server = std::make_shared<NameServer>();
+  {
+    const Succession succession(
+        {.coordinator = "name:1"},
+        [server](const std::string&) {
+          server->asked.set_value();
+          server->answers.get_future().wait_for(kPatience);
+          server->has_answered = true;
+          return std::vector<std::string>();
+        },
+        [] {});
+    server->asked.get_future().wait();
+  }
+  EXPECT_FALSE(server->has_answered) << "the end waited for it";
+  server->answers.set_value();
 }
 
 TEST(AddressesOf, AreNumbersWithThePort) {

@@ -12,6 +12,10 @@
 namespace caravan::agent {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::size_t kKeptAttempts = 3;  // whose logs stay where they are trimmed
+
 v1alpha1::RankExit failed_start(int attempt, int rank, const std::string& why) {
   v1alpha1::RankExit exit;
   exit.set_attempt(attempt);
@@ -30,24 +34,39 @@ void Supervisor::start(const Master& master, UniqueFd listen_fd) {
   failed_starts_.clear();
   silent_.clear();
   oom_kills_ = read_oom_kills().value_or(0);
-  const std::filesystem::path directory = config_.directory / fmt::format("attempt-{}", attempt_);
-  std::error_code problem;
-  std::filesystem::create_directories(directory, problem);
-  const int first = shape_.first_rank(config_.node);
-  for (int rank = first; rank <= shape_.last_rank(config_.node); ++rank) {
-    RankLaunch launch{.trainer = config_.trainer,
-                      .directory = directory,
-                      .config = make_rank_config(config_.job, master, rank, config_.ranks),
-                      .listen_fd = rank == 0 ? listen_fd.get() : -1};
-    if (!config_.processors.empty())
-      launch.processors = config_.processors[static_cast<std::size_t>(rank - first)];
-    auto started = RankProcess::start(std::move(launch));
+  const Result<fs::path> folder = make_folder();
+  for (int rank = shape_.first_rank(config_.node); rank <= shape_.last_rank(config_.node); ++rank) {
+    auto started = folder.and_then(
+        [&](const fs::path& made) { return start_rank(rank, master, listen_fd.get(), made); });
     if (started) {
       ranks_.push_back(std::move(*started));
     } else {
       failed_starts_.push_back(failed_start(attempt_, rank, started.error().message));
     }
   }
+}
+
+Result<fs::path> Supervisor::make_folder() {
+  const fs::path folder = config_.directory / fmt::format("attempt-{}", attempt_);
+  std::error_code problem;
+  if (config_.trims_logs) kept_folders_.push_back(folder);
+  for (; kept_folders_.size() > kKeptAttempts; kept_folders_.pop_front())
+    fs::remove_all(kept_folders_.front(), problem);
+  fs::create_directories(folder, problem);
+  if (problem) return failure(fmt::format("cannot make {}: {}", folder.string(), problem.message()));
+  return folder;
+}
+
+Result<RankProcess> Supervisor::start_rank(int rank, const Master& master, int listen_fd,
+                                           const fs::path& folder) const {
+  RankLaunch launch{.trainer = config_.trainer,
+                    .directory = folder,
+                    .config = make_rank_config(config_.job, master, rank, config_.ranks),
+                    .listen_fd = rank == 0 ? listen_fd : -1};
+  const auto local_rank = static_cast<std::size_t>(rank - shape_.first_rank(config_.node));
+  if (!config_.processors.empty()) launch.processors = config_.processors[local_rank];
+  if (config_.trims_logs) launch.kept_log_bytes = kKeptLogBytes;
+  return RankProcess::start(std::move(launch));
 }
 
 void Supervisor::command(const v1alpha1::RankCommand& command) {

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -26,6 +27,8 @@ struct SupervisorConfig {
   std::filesystem::path directory;  // of this node's attempts
   RankSettings ranks;
   std::vector<std::vector<int>> processors = {};  // of each rank, see pinning.h; empty: all share all
+  // Of logs the ends stay, and those of the last attempts: as in a pod, which has little room.
+  bool trims_logs = false;
 };
 
 struct RankLogLine {
@@ -58,11 +61,15 @@ class Supervisor {
   RankNews collect();
 
  private:
+  Result<std::filesystem::path> make_folder();
+  Result<RankProcess> start_rank(int rank, const Master& master, int listen_fd,
+                                 const std::filesystem::path& folder) const;
   v1alpha1::RankExit describe_exit(RankProcess& rank, const ExitStatus& status);
 
   SupervisorConfig config_;
   planner::JobShape shape_;
   int attempt_ = 0;
+  std::deque<std::filesystem::path> kept_folders_;  // of attempts, where logs are trimmed
   std::vector<RankProcess> ranks_;
   std::vector<v1alpha1::RankExit> failed_starts_;
   std::set<int> silent_;                             // ranks that were killed for being silent

@@ -1,10 +1,13 @@
 #include "worker/agent/supervisor.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -158,6 +161,61 @@ TEST_F(SupervisorTest, ATrainerThatCannotStartIsADeathWithTheReason) {
   ASSERT_EQ(news.exits.size(), 2U);
   EXPECT_THAT(news.exits[1].failure().message(),
               HasSubstr("cannot start /no/such/trainer: No such file or directory"));
+}
+
+TEST_F(SupervisorTest, AFolderThatCannotBeMadeIsADeathOfEachRankWithTheReason) {
+  const std::filesystem::path place = folder_.write("full", "");
+  Supervisor supervisor({.job = testing::scripted_job(1, 2, 3),
+                         .trainer = testing::scripted_rank(),
+                         .directory = place,
+                         .ranks = {.host = "127.0.0.1"}});
+  supervisor.start({.attempt = 1, .address = "127.0.0.1", .port = 29500}, UniqueFd());
+  const RankNews news = supervisor.collect();
+  ASSERT_EQ(news.exits.size(), 2U);
+  for (const auto& exit : news.exits)
+    EXPECT_EQ(exit.failure().message(),
+              "cannot make " + (place / "attempt-1").string() + ": Not a directory");
+}
+
+TEST_F(SupervisorTest, WhereThereIsLittleRoomTheLogsOfTheLastAttemptsStay) {
+  setenv("CARAVAN_SCRIPT", "", 1);
+  for (const bool trims_logs : {false, true}) {
+    const std::filesystem::path place = folder_.path(trims_logs ? "small" : "large");
+    supervisor_.emplace(SupervisorConfig{.job = testing::scripted_job(1, 1, 3),
+                                         .trainer = testing::scripted_rank(),
+                                         .directory = place,
+                                         .ranks = {.host = "127.0.0.1"},
+                                         .trims_logs = trims_logs});
+    for (const int attempt : {1, 2, 4, 5, 6}) {
+      supervisor_->start({.attempt = attempt, .address = "127.0.0.1", .port = 29500}, UniqueFd());
+      run();
+    }
+    for (const int attempt : {1, 2})
+      EXPECT_EQ(std::filesystem::exists(place / fmt::format("attempt-{}", attempt)), !trims_logs);
+    for (const int attempt : {4, 5, 6})
+      EXPECT_TRUE(std::filesystem::exists(place / fmt::format("attempt-{}/rank-0.log", attempt)));
+  }
+}
+
+TEST_F(SupervisorTest, ARankLeavesACoreWhereOneIsAskedForAlone) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_CORE, &before), 0);
+  const rlimit all{.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_CORE, &all), 0);
+  const std::string trainer =
+      folder_.write("trainer", "#!/bin/sh\nset -- $(grep 'core file' /proc/self/limits)\necho $5\n");
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  const auto limit = [&] {
+    start("", 1, trainer);
+    return run().log.at(0).text;
+  };
+  const std::string usual = limit();
+  setenv("CARAVAN_CORES", "1", 1);
+  const std::string asked_for = limit();
+  unsetenv("CARAVAN_CORES");
+  setrlimit(RLIMIT_CORE, &before);
+  EXPECT_EQ(usual, before.rlim_max == 0 ? "0" : "1");
+  EXPECT_EQ(asked_for, before.rlim_max == RLIM_INFINITY ? "unlimited" : std::to_string(before.rlim_max));
 }
 
 TEST_F(SupervisorTest, ARankIsToldItsPlaceInTheJob) {

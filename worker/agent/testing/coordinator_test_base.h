@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/version.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
 
@@ -38,6 +39,7 @@ class CoordinatorTestBase : public ::testing::Test {
         for (const ConnectionId connection : send->connections) note(connection, send->message);
       }
       if (const auto* tell = std::get_if<Tell>(&effect)) told_.push_back(tell->report);
+      if (const auto* warn = std::get_if<Warn>(&effect)) warned_.push_back(warn->what);
       if (const auto* cut = std::get_if<Disconnect>(&effect)) cut_.push_back(cut->why);
       if (const auto* end = std::get_if<EndOfJob>(&effect)) exit_code_ = end->exit_code;
     }
@@ -86,6 +88,7 @@ class CoordinatorTestBase : public ::testing::Test {
     message.mutable_hello()->set_last_attempt(last_attempt);
     message.mutable_hello()->set_incarnation(incarnation);
     message.mutable_hello()->set_first_attempt(first_attempt);
+    message.mutable_hello()->set_version(agents_version_);
     from(node, message);
   }
   void refuse(int node, int attempt, const std::string& why, int last_attempt = 0) {
@@ -250,9 +253,11 @@ class CoordinatorTestBase : public ::testing::Test {
   TimePoint now_{std::chrono::hours(100)};
   std::optional<CoordinatorState> state_;
   std::map<int, int> joins_;
+  std::string agents_version_{version()};
   std::vector<std::string> sent_;
   int stall_timeout_seconds_ = 0;  // as the last start of an attempt says
   std::vector<v1alpha1::JobReport> told_;
+  std::vector<std::string> warned_;
   std::vector<std::string> cut_;
   std::optional<int> exit_code_;
 };
