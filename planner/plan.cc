@@ -7,6 +7,7 @@
 #include "planner/memory/memory_model.h"
 #include "planner/report.h"
 #include "planner/request.h"
+#include "planner/search/enumerate.h"
 #include "planner/search/legality.h"
 #include "planner/search/remedy.h"
 #include "planner/search/search.h"
@@ -28,19 +29,31 @@ Error no_legal_layout(const PlanRequest& request, const SearchResult& result) {
   return {std::move(message), ExitCode::kBadInput};
 }
 
-std::vector<std::string> warnings_for(const PlanRequest& request) {
+// chosen: null where nothing fits.
+std::vector<std::string> warnings_for(const PlanRequest& request, const EvaluatedLayout* chosen) {
+  std::vector<std::string> warnings;
   const auto& positions = request.shape.positions;
-  if (!positions || request.training.sequence_length <= *positions) return {};
-  return {fmt::format("spec.training.sequenceLength: {} is longer than the {} positions that {} was made for",
-                      request.training.sequence_length, *positions, request.shape.name)};
+  if (positions && request.training.sequence_length > *positions) {
+    warnings.push_back(
+        fmt::format("spec.training.sequenceLength: {} is longer than the {} positions that {} was made for",
+                    request.training.sequence_length, *positions, request.shape.name));
+  }
+  const DevicePool& devices = request.devices;
+  if (chosen && devices.crosses_nodes(chosen->layout.mesh.tensor) && !request.keeps_copies_together) {
+    warnings.push_back(fmt::format(
+        "spec.scheduling.topology: a tensor group of {} stands on several nodes of {}, which the switch of a "
+        "rack joins; set mode and key, since nothing else keeps the group in one rack",
+        chosen->layout.mesh.tensor, devices.per_node));
+  }
+  return warnings;
 }
 
 PlanAnswer answer_request(const PlanRequest& request, const EngineProfile& profile,
                           const PlanOptions& options) {
   PlanAnswer answer;
-  answer.warnings = warnings_for(request);
   answer.report.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   const SearchResult result = search_layouts(request, profile, options);
+  answer.warnings = warnings_for(request, result.chosen());
   if (options.gives_up && options.gives_up()) {
     answer.error = Error{"planning was given up before all layouts had been judged", ExitCode::kJobFailed};
     return answer;
@@ -91,6 +104,16 @@ std::string in_words(const v1alpha1::MemoryCorrection& correction) {
 }
 
 }  // namespace
+
+Status check_job(const v1alpha1::JobSpec& spec, const EngineProfile& profile) {
+  constexpr int64_t kEnough = int64_t{1} << 50;
+  const auto request =
+      read_request(spec, {.memory_bytes = kEnough, .devices_per_node = spec.resources().devices()});
+  if (!request) return tl::unexpected(request.error());
+  const auto is_legal = [&](const Layout& layout) { return !find_illegality(*request, layout, profile); };
+  if (std::ranges::any_of(enumerate_layouts(*request, profile), is_legal)) return {};
+  return tl::unexpected(no_legal_layout(*request, search_layouts(*request, profile, {})));
+}
 
 PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
                       const PlanOptions& options) {

@@ -57,6 +57,10 @@ struct PlanOptions {
 // The model's shape by preset (with a vocabulary of the job's own, where it gives one) or architecture.
 Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model);
 
+// What is wrong with a job whatever devices it gets, and however many of them a node has: bad input, as of
+// plan_job. Whether it fits is not asked. spec: with defaults applied.
+Status check_job(const v1alpha1::JobSpec& spec, const EngineProfile& profile);
+
 // What there is to say also when there is no plan.
 struct PlanAnswer {
   v1alpha1::PlanReport report;  // without a plan, but with candidates, when none fits

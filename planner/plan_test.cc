@@ -261,6 +261,21 @@ TEST(PlanJob, WarnsOfSequencesThatTheModelWasNotMadeFor) {
   EXPECT_TRUE(answer_job(spec, {}, default_profile()).warnings.empty());
 }
 
+TEST(PlanJob, WarnsOfTensorGroupsThatARacksSwitchJoinsWhereNothingKeepsThemInTheRack) {
+  const auto warnings = [](const char* product, int tensor, v1alpha1::Topology::Mode mode) {
+    v1alpha1::JobSpec spec = gpu_job("llama3-8b", 64, product);
+    spec.mutable_parallelism()->set_tensor(tensor);
+    spec.mutable_scheduling()->mutable_topology()->set_mode(mode);
+    return answer_job(spec, {}, default_profile()).warnings;
+  };
+  EXPECT_THAT(warnings("GB200", 8, v1alpha1::Topology::None),
+              testing::ElementsAre(StartsWith(
+                  "spec.scheduling.topology: a tensor group of 8 stands on several nodes of 4, ")));
+  EXPECT_THAT(warnings("GB200", 8, v1alpha1::Topology::Required), testing::IsEmpty());
+  EXPECT_THAT(warnings("GB200", 4, v1alpha1::Topology::None), testing::IsEmpty()) << "each on one node";
+  EXPECT_THAT(warnings("H100-80GB", 8, v1alpha1::Topology::None), testing::IsEmpty());
+}
+
 struct BadJob {
   std::string what;
   v1alpha1::JobSpec spec;
@@ -424,6 +439,37 @@ TEST(PlanJob, NamesTheFieldThatMakesAJobImpossible) {
   expect_refusals(jobs_with_bad_sizes());
   expect_refusals(jobs_with_bad_stages());
   expect_refusals(jobs_with_bad_units());
+}
+
+std::string wrong_whatever_the_devices(const v1alpha1::JobSpec& spec) {
+  const Status checked = check_job(spec, default_profile());
+  if (checked) return "";
+  EXPECT_EQ(checked.error().code, ExitCode::kBadInput);
+  return checked.error().message;
+}
+
+TEST(CheckJob, NamesWhatNoDevicesWouldMend) {
+  v1alpha1::JobSpec weights = gpu_job("llama3-8b", 16, "");
+  weights.mutable_model()->clear_preset();
+  weights.mutable_model()->mutable_init_from()->set_path("llama");
+  EXPECT_THAT(wrong_whatever_the_devices(weights), StartsWith("spec.model: the shape stands in the folder"));
+  v1alpha1::JobSpec heads = gpu_job("llama3-8b", 16, "");
+  heads.mutable_parallelism()->set_tensor(16);
+  EXPECT_THAT(wrong_whatever_the_devices(heads), HasSubstr("kvHeads must be divisible by tensor"));
+  v1alpha1::JobSpec nodes = gpu_job("llama3-8b", 16, "");
+  nodes.mutable_parallelism()->set_tensor(8);
+  nodes.mutable_resources()->set_devices_per_node(4);
+  EXPECT_THAT(wrong_whatever_the_devices(nodes), HasSubstr("tensor parallelism never leaves a node"));
+}
+
+TEST(CheckJob, LeavesToTheDevicesWhatTheyDecide) {
+  EXPECT_EQ(wrong_whatever_the_devices(gpu_job("llama3-8b", 16, "")), "") << "whose memory nobody knows";
+  EXPECT_EQ(wrong_whatever_the_devices(gpu_job("llama3.1-405b", 1)), "") << "on which it does not fit";
+  v1alpha1::JobSpec large_nodes = gpu_job("llama3-8b", 24, "");
+  large_nodes.mutable_training()->set_global_batch_sequences(96);
+  large_nodes.mutable_parallelism()->set_tensor(8);
+  EXPECT_EQ(wrong_whatever_the_devices(large_nodes), "") << "which stands on nodes of 8";
+  EXPECT_EQ(wrong_whatever_the_devices(cpu_job("llama-mini", 4)), "");
 }
 
 }  // namespace

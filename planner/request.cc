@@ -169,6 +169,9 @@ Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFact
   request.devices = *std::move(devices);
   request.fixed = *std::move(fixed);
   request.writes_checkpoints = spec.has_checkpoint();
+  const auto topology = spec.scheduling().topology().mode();
+  request.keeps_copies_together =
+      topology == v1alpha1::Topology::Preferred || topology == v1alpha1::Topology::Required;
   if (Status counted = check_counts(request); !counted) return tl::unexpected(counted.error());
   return request;
 }

@@ -50,6 +50,8 @@ struct DevicePool {
   // By fast links: those of a node, or of a rack where a switch joins them.
   bool has_rack_switch() const { return known && known->link_domain > known->devices_per_node; }
   int joined() const { return has_rack_switch() ? known->link_domain : per_node; }
+  // As only a rack's switch lets a tensor group do.
+  bool crosses_nodes(int tensor) const { return count > per_node && per_node % tensor != 0; }
 };
 
 enum class CheckpointingPolicy { WhenNeeded, Always, Never };
@@ -81,6 +83,7 @@ struct PlanRequest {
   DevicePool devices;
   FixedChoices fixed;
   bool writes_checkpoints = false;
+  bool keeps_copies_together = false;  // the nodes of each copy of the model, by scheduling.topology
   // One use of memory takes more than is predicted, as a rank has shown.
   std::optional<v1alpha1::MemoryCorrection> correction = {};
 };

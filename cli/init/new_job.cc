@@ -10,6 +10,7 @@
 #include "common/quantity.h"
 #include "common/readable_integer.h"
 #include "common/schema/field_rules.h"
+#include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
 
@@ -82,12 +83,20 @@ Status fill_training(const JobWish& wish, int devices, JobSpec& spec) {
   return {};
 }
 
+// With the resource of its vendor, where that is not the schema's default.
+void fill_gpu(const std::string& product, v1alpha1::Device& device) {
+  device.set_product(product);
+  const auto known = planner::find_device(product);
+  const auto& usual = schema::rules_of(*schema::find_field(*v1alpha1::Device::descriptor(), "resourceName"));
+  if (known && known->resource_name != usual.default_value()) device.set_resource_name(known->resource_name);
+}
+
 // A cluster's CPUs are described by the job, those of this machine are looked at.
 void fill_devices(const JobWish& wish, int devices, JobSpec& spec) {
   v1alpha1::Resources& resources = *spec.mutable_resources();
   resources.set_devices(devices);
   v1alpha1::Device& device = *resources.mutable_device();
-  if (!wish.product.empty()) return device.set_product(wish.product);
+  if (!wish.product.empty()) return fill_gpu(wish.product, device);
   device.set_kind(v1alpha1::Device::CPU);
   if (wish.claim.empty()) return;
   resources.set_devices_per_node(devices % 2 == 0 ? 2 : 1);

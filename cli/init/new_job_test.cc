@@ -99,6 +99,20 @@ TEST(NewJob, TakesAsFewGpusAsTheModelFitsInto) {
   EXPECT_EQ(half.error().code, ExitCode::kDoesNotFit);
 }
 
+// Or no node would ever have a place for its pods.
+TEST(NewJob, AsksForGpusByTheResourceOfTheirVendor) {
+  const auto resource_of = [](const char* product) {
+    const auto made = make_new_job(
+        {.preset = "llama3.2-1b", .data = "d", .devices = 8, .product = product, .claim = "corpus"},
+        kMachine);
+    return made ? load(job_text(*made)).job.spec().resources().device().resource_name()
+                : made.error().message;
+  };
+  EXPECT_EQ(resource_of("MI300X"), "amd.com/gpu");
+  EXPECT_EQ(resource_of("AMD_Instinct_MI300X_OAM"), "amd.com/gpu");
+  EXPECT_EQ(resource_of("H100-80GB"), "nvidia.com/gpu");
+}
+
 TEST(NewJob, WhereAModelDoesNotFitOnACpuNamesGpus) {
   CARAVAN_BY_TURNS();
   const auto made = make_new_job({.preset = "llama3-70b", .data = "d"}, kMachine);

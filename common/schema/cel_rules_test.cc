@@ -119,13 +119,15 @@ std::vector<Diagnostic> broken_by_variables(
 }
 
 TEST(CelRules, NamesOfTheLoaderTheCollectivesAndOfOursAreRefused) {
-  for (const char* name : {"LD_PRELOAD", "LD_", "DYLD_INSERT_LIBRARIES", "GCONV_PATH", "GLIBC_TUNABLES",
-                           "OPENSSL_CONF", "CARAVAN_NODE_INDEX", "CARAVAN_ATTENTION_", "NCCL_NET_PLUGIN",
-                           "NCCL_DEBUG_FILE", "TORCH_NCCL_BLOCKING_WAIT", "GLOO_DEVICE"}) {
+  for (const char* name :
+       {"LD_PRELOAD", "LD_", "DYLD_INSERT_LIBRARIES", "GCONV_PATH", "GLIBC_TUNABLES", "CUDA_INJECTION32_PATH",
+        "CUDA_INJECTION64_PATH", "NVTX_INJECTION32_PATH", "NVTX_INJECTION64_PATH", "IBV_DRIVERS",
+        "RDMAV_DRIVERS", "OPENSSL_CONF", "CARAVAN_NODE_INDEX", "CARAVAN_ATTENTION_", "NCCL_NET_PLUGIN",
+        "NCCL_DEBUG_FILE", "TORCH_NCCL_BLOCKING_WAIT", "GLOO_DEVICE"}) {
     EXPECT_EQ(broken_by_variables({{name, "x"}}).size(), 1U) << name;
   }
-  for (const char* name :
-       {"PATH", "LDFLAGS", "MY_LD_PRELOAD", "OMP_NUM_THREADS", "HTTP_PROXY", "CARAVAN_ATTENTION"}) {
+  for (const char* name : {"PATH", "LDFLAGS", "MY_LD_PRELOAD", "CUDA_LAUNCH_BLOCKING", "IBV_FORK_SAFE",
+                           "OMP_NUM_THREADS", "HTTP_PROXY", "CARAVAN_ATTENTION"}) {
     EXPECT_THAT(broken_by_variables({{name, "x"}}), IsEmpty()) << name;
   }
 }

@@ -35,11 +35,13 @@ bool has_control_characters(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
-bool is_decimal_within(const FieldRules& rules, std::string_view text) {
-  const auto number = parse_decimal(text);
+// The bounds are texts of the same format.
+template <typename Parse>
+bool is_within(const FieldRules& rules, std::string_view text, Parse parse) {
+  const auto number = parse(text);
   if (!number) return false;
-  const auto minimum = parse_decimal(rules.decimal_minimum());
-  const auto maximum = parse_decimal(rules.decimal_maximum());
+  const auto minimum = parse(rules.decimal_minimum());
+  const auto maximum = parse(rules.decimal_maximum());
   if (minimum && (rules.exclusive_minimum() ? *number <= *minimum : *number < *minimum)) return false;
   return !maximum || *number <= *maximum;
 }
@@ -55,9 +57,9 @@ bool has_short_exponent(std::string_view text) {
 bool has_format(const FieldRules& rules, std::string_view text) {
   switch (rules.format()) {
     case StringFormat::Decimal:
-      return has_short_exponent(text) && is_decimal_within(rules, text);
+      return has_short_exponent(text) && is_within(rules, text, parse_decimal);
     case StringFormat::Quantity:
-      return has_short_exponent(text) && parse_quantity(text).has_value();
+      return has_short_exponent(text) && is_within(rules, text, parse_quantity);
     case StringFormat::DnsLabel:
       return is_dns_label(text);
     case StringFormat::Path:
@@ -77,6 +79,12 @@ std::string describe_decimal(const FieldRules& rules) {
                      rules.exclusive_minimum() ? "and at most" : "to", rules.decimal_maximum());
 }
 
+std::string describe_quantity(const FieldRules& rules) {
+  if (rules.decimal_minimum().empty()) return "a quantity such as 80Gi or 500M";
+  return fmt::format("a quantity {} {}, such as 80Gi or 500M", rules.exclusive_minimum() ? "above" : "from",
+                     rules.decimal_minimum());
+}
+
 }  // namespace
 
 std::string describe_format(const FieldRules& rules) {
@@ -86,7 +94,7 @@ std::string describe_format(const FieldRules& rules) {
     case StringFormat::Decimal:
       return describe_decimal(rules);
     case StringFormat::Quantity:
-      return "a quantity such as 80Gi or 500M";
+      return describe_quantity(rules);
     case StringFormat::DnsLabel:
       return fmt::format("a name{}: lower case letters, digits and '-', a letter first, no '-' at the end",
                          length);

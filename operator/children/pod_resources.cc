@@ -3,15 +3,13 @@
 #include <map>
 
 #include "common/quantity.h"
+#include "planner/memory/host_memory.h"
 
 namespace caravan::controller {
 namespace {
 
 using kube::JsonArray;
 using kube::JsonObject;
-
-// Of a rank on a GPU, outside the device: libraries, the contexts of driver and collectives, staging buffers.
-constexpr std::int64_t kHostBytesOfARank = std::int64_t{4} << 30;
 
 struct Amounts {
   JsonObject requests = {};
@@ -28,7 +26,7 @@ void ask_near_devices(const v1alpha1::JobPlan& plan, int ranks, const Settings& 
   const int cores = ranks * settings.cores_per_gpu;
   if (cores > 0 && !all.requests.contains("cpu")) all.ask("cpu", std::to_string(cores));
   if (!all.requests.contains("memory"))
-    all.ask("memory", exact_quantity(ranks * kHostBytesOfARank + plan.plan().host_snapshot_bytes()));
+    all.ask("memory", exact_quantity(planner::host_bytes(plan.plan(), ranks)));
 }
 
 }  // namespace

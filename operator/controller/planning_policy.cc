@@ -45,7 +45,11 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
     if (!problem.empty()) return refuse_plan(reasons::kDamagedPlan, "status.plan: " + problem);
   }
   DeviceSurvey survey = survey_devices(job, nodes);
-  if (!survey.problem.empty()) return refuse_plan(reasons::kDoesNotFit, survey.problem);
+  if (!survey.problem.empty()) {
+    return survey.problem_lasts && !again
+               ? refuse_plan(reasons::kInvalidSpec, survey.problem, Verdict::Course::kFails)
+               : refuse_plan(reasons::kDoesNotFit, survey.problem);
+  }
   if (again) {
     for (SurveyedJob& place : survey.places) fix_layout(shown, *place.spec.mutable_parallelism());
   }
@@ -73,6 +77,8 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
       return refuse_plan(reasons::kInvalidSpec, missing + "; create the job again with one",
                          Verdict::Course::kFails);
+    if (const Status checked = planner::check_job(job.spec, planner::default_engine_profile()); !checked)
+      return refuse_plan(reasons::kInvalidSpec, checked.error().message, Verdict::Course::kFails);
   }
   return remembers_plan(job.status) ? accept_plan(job, job.status.plan().document()) : make_plan(job, nodes);
 }

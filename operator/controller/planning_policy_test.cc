@@ -64,6 +64,27 @@ TEST(PlanningPolicy, AShapeThatStandsInAClaimOnlyIsAskedFor) {
   EXPECT_THAT(verdict.message, HasSubstr("set preset or architecture too"));
 }
 
+// It would wait for ever for nodes of which none can help.
+TEST(PlanningPolicy, WhatNoNodesWouldMendFailsTheJobThatLeavesItsDevicesToThem) {
+  Job shapeless = gpu_job("{}");
+  shapeless.spec.mutable_model()->clear_preset();
+  shapeless.spec.mutable_model()->mutable_init_from()->set_claim_name("models");
+  shapeless.spec.mutable_model()->mutable_init_from()->set_path("llama");
+  Job indivisible = gpu_job("{}");
+  indivisible.spec.mutable_parallelism()->set_tensor(16);
+  const std::vector<NodeView> some{gpu_node("a", "NVIDIA-H100-80GB-HBM3", 8),
+                                   gpu_node("b", "NVIDIA-H100-80GB-HBM3", 8)};
+  for (const auto& [job, says] : {std::pair{shapeless, "set preset or architecture too"},
+                                  std::pair{indivisible, "kvHeads must be divisible by tensor"}}) {
+    for (const std::vector<NodeView>& nodes : {std::vector<NodeView>{}, some}) {
+      const PlanVerdict verdict = judge_plan(job, nodes);
+      EXPECT_EQ(verdict.course, Verdict::Course::kFails) << says;
+      EXPECT_EQ(verdict.reason, reasons::kInvalidSpec);
+      EXPECT_THAT(verdict.message, HasSubstr(says));
+    }
+  }
+}
+
 TEST(PlanningPolicy, DevicesComeFromTheNodesThatHaveMost) {
   std::vector<NodeView> nodes{gpu_node("a", "NVIDIA-A100-SXM4-40GB", 8),
                               gpu_node("b", "NVIDIA-H100-80GB-HBM3", 8),
@@ -158,6 +179,7 @@ TEST(PlanningPolicy, RanksOnProcessorsHaveTheirPartOfWhatTheirPodsHaveToday) {
 TEST(PlanningPolicy, WhatNodesHaveMayBeTooLittleForTheBoundOfNodes) {
   Job job = gpu_job("{}");
   job.spec.mutable_resources()->set_devices(32768);
+  job.spec.mutable_training()->set_global_batch_sequences(32768);
   const PlanVerdict verdict = judge_plan(job, {gpu_node("a", "NVIDIA-H100-80GB-HBM3", 1)});
   EXPECT_FALSE(verdict.plan);
   EXPECT_NE(verdict.course, Verdict::Course::kFails) << "larger nodes may come";

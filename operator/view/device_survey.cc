@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "common/quantity.h"
 #include "operator/api/device_labels.h"
@@ -103,6 +104,23 @@ std::string hint_of(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& 
   return "";
 }
 
+std::string_view vendor_of(std::string_view resource_name) {
+  return resource_name.substr(0, resource_name.find('/'));
+}
+
+// Of a product that no node offers by the resource that the job asks for, since another vendor makes it.
+std::string say_other_vendor(const v1alpha1::Device& device) {
+  const auto known = planner::find_device(device.product());
+  const std::string_view asked = vendor_of(device.resource_name());
+  if (!known || asked == vendor_of(known->resource_name) ||
+      std::ranges::find(kKnownResources, asked, vendor_of) == std::end(kKnownResources))
+    return "";
+  return fmt::format(
+      "spec.resources.device.resourceName: nodes offer {} as {}, not as {}; create the job again with "
+      "resourceName: {}",
+      known->name, known->resource_name, device.resource_name(), known->resource_name);
+}
+
 std::string say_no_pool(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& nodes) {
   const v1alpha1::Resources& resources = spec.resources();
   const int least =
@@ -135,6 +153,8 @@ DeviceSurvey survey_devices(const Job& job, const std::vector<NodeView>& nodes) 
   const v1alpha1::Device& device = job.spec.resources().device();
   if (device.kind() == v1alpha1::Device::CPU) return {.places = {survey_processors(job, nodes)}};
   if (has_claimed_devices(job.spec.worker())) return {.places = {{.spec = job.spec}}};
+  if (std::string problem = say_other_vendor(device); !problem.empty())
+    return {.problem = std::move(problem), .problem_lasts = true};
   const std::vector<DevicePool> pools = device_pools(job.spec, nodes);
   DeviceSurvey survey;
   if (device.product().empty() && !device.memory().empty()) {

@@ -38,6 +38,7 @@ struct SurveyedJob {
 struct DeviceSurvey {
   std::vector<SurveyedJob> places = {};  // where the job may be planned
   std::string problem = {};              // why there are none
+  bool problem_lasts = false;            // whatever nodes come
 };
 
 DeviceSurvey survey_devices(const Job& job, const std::vector<NodeView>& nodes);

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 
+#include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
 
 namespace caravan::controller {
@@ -15,13 +17,35 @@ namespace {
 constexpr std::size_t kMostPools = 8;    // that are planned for: each takes as long as a plan does
 constexpr std::size_t kMostInWords = 4;  // that the sentence names
 
+bool holds_all_of(const SurveyedJob& place) {
+  return place.pool->devices >= place.spec.resources().devices();
+}
+
+// Of those that hold the job first the fastest products that are known, then the roomiest, then the largest
+// nodes.
+auto promise_of(const SurveyedJob* place) {
+  const bool holds_all = holds_all_of(*place);
+  const auto known = holds_all ? planner::find_device(place->pool->product) : std::nullopt;
+  return std::make_tuple(holds_all, known ? known->matrix_flops : 0.0, known ? known->memory_bytes : 0,
+                         holds_all ? place->pool->devices_per_node : 0);
+}
+
+// Which of them are planned for. Equal ones stay as they stand, the largest first.
+std::vector<const SurveyedJob*> most_promising(const std::vector<SurveyedJob>& places) {
+  std::vector<const SurveyedJob*> order;
+  for (const SurveyedJob& place : places) order.push_back(&place);
+  std::ranges::stable_sort(order, std::greater(), promise_of);
+  order.resize(std::min(order.size(), kMostPools));
+  return order;
+}
+
 struct Trial {
   const SurveyedJob* place = nullptr;
   Result<v1alpha1::PlanReport> answer = {};
 
   const DevicePool& pool() const { return *place->pool; }
   int wanted() const { return place->spec.resources().devices(); }
-  bool holds_all() const { return pool().devices >= wanted(); }
+  bool holds_all() const { return holds_all_of(*place); }
   bool knows_step() const { return answer && answer->plan().has_step_seconds(); }
   double step_seconds() const {
     return knows_step() ? answer->plan().step_seconds() : std::numeric_limits<double>::infinity();
@@ -63,17 +87,29 @@ std::string say_other(const Trial& trial) {
   return fmt::format("{}: {}", name, say_step(trial));
 }
 
-// "Of the node pools it is on A (8 a node): 1.2 s a step. Others: B (8 a node): 2.3 s a step."
-std::string say_choice(const std::vector<Trial>& trials) {
-  const Trial& best = trials.front();
+// Of those behind the first.
+std::string list_others(const std::vector<Trial>& trials, const char* separator,
+                        std::string (*in_words)(const Trial&)) {
   std::vector<std::string> others;
   for (std::size_t i = 1; i < std::min(trials.size(), 1 + kMostInWords); ++i)
-    others.push_back(say_other(trials[i]));
+    others.push_back(in_words(trials[i]));
   const std::string more =
       trials.size() > 1 + kMostInWords ? fmt::format(" and {} more", trials.size() - 1 - kMostInWords) : "";
-  return fmt::format("Of the node pools it takes {}: {}{}. Others: {}{}.", name_of(best.pool()),
-                     best.holds_all() ? "" : say_room(best) + ", ", say_step(best), fmt::join(others, "; "),
-                     more);
+  return fmt::format("{}{}", fmt::join(others, separator), more);
+}
+
+std::string say_unseen(std::size_t pools) {
+  if (pools == 0) return "";
+  return pools == 1 ? " 1 more pool was not looked at."
+                    : fmt::format(" {} more pools were not looked at.", pools);
+}
+
+// "Of the node pools it takes A (8 a node): 1.2 s a step. Others: B (8 a node): 2.3 s a step."
+std::string say_choice(const std::vector<Trial>& trials, std::size_t unseen) {
+  const Trial& best = trials.front();
+  return fmt::format("Of the node pools it takes {}: {}{}. Others: {}.{}", name_of(best.pool()),
+                     best.holds_all() ? "" : say_room(best) + ", ", say_step(best),
+                     list_others(trials, "; ", say_other), say_unseen(unseen));
 }
 
 // says_what_would_do: see planner/plan.h.
@@ -82,17 +118,26 @@ Result<v1alpha1::PlanReport> plan_at(const SurveyedJob& place, bool says_what_wo
                            {.says_what_would_do = says_what_would_do});
 }
 
+// What is wrong with the job itself is the same on all of them.
+bool is_wrong_everywhere(const std::vector<Trial>& trials) {
+  const Error& first = trials.front().answer.error();
+  return first.code == ExitCode::kBadInput && std::ranges::all_of(trials, [&](const Trial& trial) {
+           return trial.answer.error().message == first.message;
+         });
+}
+
 // Of the largest pool: the one that the fewest devices stand in the way of.
-Error refusal_of(const std::vector<Trial>& trials) {
+Error refusal_of(const std::vector<Trial>& trials, std::size_t unseen) {
   const Trial& first = trials.front();
+  if (is_wrong_everywhere(trials)) return first.answer.error();
   const auto told = plan_at(*first.place);
-  std::vector<std::string> others;
-  for (std::size_t i = 1; i < std::min(trials.size(), 1 + kMostInWords); ++i)
-    others.push_back(name_of(trials[i].pool()));
   Error error = told ? first.answer.error() : told.error();
   const char* stop = error.message.ends_with('.') ? "" : ".";
-  error.message = fmt::format("{}{} That is of the nodes with {}; no other pool serves either: {}.",
-                              error.message, stop, name_of(first.pool()), fmt::join(others, ", "));
+  const std::string others =
+      list_others(trials, ", ", [](const Trial& trial) { return name_of(trial.pool()); });
+  error.message = fmt::format("{}{} That is of the nodes with {}; no other pool {}serves either: {}.{}",
+                              error.message, stop, name_of(first.pool()),
+                              unseen == 0 ? "" : "that was looked at ", others, say_unseen(unseen));
   return error;
 }
 
@@ -105,16 +150,15 @@ Result<ChosenPlace> choose_place(const std::vector<SurveyedJob>& places) {
     return ChosenPlace{.plan = std::move(*answer->mutable_plan()), .gpu_product = places.front().gpu_product};
   }
   std::vector<Trial> trials;
-  for (const SurveyedJob& place : places) {
-    if (trials.size() < kMostPools)
-      trials.push_back({.place = &place, .answer = plan_at(place, /*says_what_would_do=*/false)});
-  }
+  for (const SurveyedJob* place : most_promising(places))
+    trials.push_back({.place = place, .answer = plan_at(*place, /*says_what_would_do=*/false)});
+  const std::size_t unseen = places.size() - trials.size();
   std::ranges::stable_sort(trials, is_better);
-  if (!trials.front().answer) return tl::unexpected(refusal_of(trials));
+  if (!trials.front().answer) return tl::unexpected(refusal_of(trials, unseen));
   return ChosenPlace{.place = static_cast<std::size_t>(trials.front().place - places.data()),
                      .plan = trials.front().answer->plan(),
                      .gpu_product = trials.front().place->gpu_product,
-                     .why = say_choice(trials)};
+                     .why = say_choice(trials, unseen)};
 }
 
 }  // namespace caravan::controller

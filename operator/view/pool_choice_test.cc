@@ -184,6 +184,56 @@ TEST(PoolChoice, WhereNoneFitsTheLargestSaysWhyAndTheOthersAreNamed) {
                                          "other pool serves either: NVIDIA-L4 (1 a node)."));
 }
 
+// Pools of slow GPUs in nodes of every size, each with more of them than the job asks for.
+std::vector<NodeView> eight_pools_of_l4() {
+  std::vector<NodeView> nodes;
+  for (int gpus = 1; gpus <= 8; ++gpus) {
+    for (const NodeView& node : nodes_of(kL4, 3, gpus)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+TEST(PoolChoice, OfVeryManyPoolsThoseOfTheFastestProductsArePlannedFor) {
+  const PlanVerdict verdict =
+      planned(together({eight_pools_of_l4(), nodes_of(kH100, 2)}), "{}", "llama3.2-1b");
+  ASSERT_TRUE(verdict.plan) << verdict.message;
+  EXPECT_EQ(verdict.plan->gpu_product(), kH100) << "although all other pools are larger";
+  EXPECT_THAT(verdict.message, HasSubstr(" and 3 more. 1 more pool was not looked at."));
+}
+
+TEST(PoolChoice, OfVeryManyPoolsOneThatHoldsTheJobComesBeforeFasterOnes) {
+  std::vector<NodeView> nodes = nodes_of(kA100, 2);
+  for (const char* product : {"NVIDIA-B200", "NVIDIA-B300", "NVIDIA-GB200", "NVIDIA-H200", "NVIDIA-H200-NVL",
+                              "NVIDIA-H100-80GB-HBM3", "NVIDIA-H100-NVL", "NVIDIA-H100-PCIe"}) {
+    for (const NodeView& node : nodes_of(product, 1)) nodes.push_back(node);
+  }
+  const PlanVerdict verdict = planned(nodes, "{}", "llama3.2-1b");
+  ASSERT_TRUE(verdict.plan) << verdict.message;
+  EXPECT_EQ(verdict.plan->gpu_product(), kA100);
+}
+
+TEST(PoolChoice, ARefusalSaysHowManyPoolsWereNotLookedAt) {
+  const Job split_no_further = gpu_job("{}", "llama3-8b", R"(, "parallelism": {
+      "tensor": 1, "pipeline": 1, "zeroStage": 0, "activationCheckpointing": "Never"})");
+  const PlanVerdict verdict =
+      judge_plan(split_no_further, together({eight_pools_of_l4(), nodes_of(kH100, 2)}));
+  EXPECT_FALSE(verdict.plan);
+  EXPECT_EQ(verdict.reason, reasons::kDoesNotFit);
+  EXPECT_THAT(verdict.message, HasSubstr("; no other pool that was looked at serves either: "));
+  EXPECT_THAT(verdict.message, HasSubstr(". 1 more pool was not looked at."));
+}
+
+TEST(PoolChoice, WhatIsWrongWithTheJobIsNoMatterOfPools) {
+  const Job indivisible = gpu_job("{}", "llama3-8b", R"(, "parallelism": {"tensor": 16})");
+  const auto places = survey_devices(indivisible, together({nodes_of(kA100, 4), nodes_of(kH100, 2)})).places;
+  ASSERT_EQ(places.size(), 2U);
+  const auto chosen = choose_place(places);
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().code, ExitCode::kBadInput);
+  EXPECT_THAT(chosen.error().message, HasSubstr("kvHeads must be divisible by tensor"));
+  EXPECT_THAT(chosen.error().message, Not(HasSubstr("pool")));
+}
+
 TEST(PoolChoice, OneIsNoChoice) {
   EXPECT_THAT(planned(nodes_of(kH100, 2)).message, Not(HasSubstr("pools")));
 }
@@ -224,6 +274,17 @@ TEST(PoolChoice, AJobWithoutNodesOfItsVendorIsToldOfTheOther) {
   EXPECT_THAT(verdict.message, HasSubstr("no node that is ready offers nvidia.com/gpu; add such a node"));
   EXPECT_THAT(verdict.message, HasSubstr("nodes offer amd.com/gpu, which a job with "
                                          "spec.resources.device.resourceName: amd.com/gpu gets"));
+}
+
+TEST(PoolChoice, AProductOfAnotherVendorThanTheResourceIsToldAtOnce) {
+  const std::vector<NodeView> nodes{amd_node("a", "AMD_Instinct_MI300X_OAM", 8),
+                                    amd_node("b", "AMD_Instinct_MI300X_OAM", 8)};
+  const PlanVerdict verdict = planned(nodes, R"({"product": "MI300X"})");
+  EXPECT_EQ(verdict.course, Verdict::Course::kFails) << "no node that comes would help";
+  EXPECT_EQ(verdict.reason, reasons::kInvalidSpec);
+  EXPECT_THAT(verdict.message, HasSubstr("nodes offer MI300X as amd.com/gpu, not as nvidia.com/gpu"));
+  const PlanVerdict renamed = planned({}, R"({"product": "MI300X", "resourceName": "example.com/gpu"})");
+  EXPECT_TRUE(renamed.plan) << "by a plugin that nobody knows: " << renamed.message;
 }
 
 TEST(PoolChoice, DevicesThatAClaimBringsAreNotReadFromNodes) {

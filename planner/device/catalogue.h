@@ -13,13 +13,14 @@
 namespace caravan::planner {
 
 struct DeviceProduct {
-  std::string name;              // as jobs write it, such as H100-80GB
-  int64_t memory_bytes = 0;      // all that the runtime reports
-  double peak_flops = 0;         // dense bf16, FLOP/s: what MFU is a part of
-  double matrix_flops = 0;       // what large bf16 matrix products reach
-  double memory_bandwidth = 0;   // bytes/s
-  double node_bandwidth = 0;     // bytes/s to other devices of the link domain, one direction
-  double network_bandwidth = 0;  // bytes/s of one device to other nodes, one direction
+  std::string name;                // as jobs write it, such as H100-80GB
+  std::string resource_name = {};  // what Kubernetes counts its vendor's devices by; empty: nobody says
+  int64_t memory_bytes = 0;        // all that the runtime reports
+  double peak_flops = 0;           // dense bf16, FLOP/s: what MFU is a part of
+  double matrix_flops = 0;         // what large bf16 matrix products reach
+  double memory_bandwidth = 0;     // bytes/s
+  double node_bandwidth = 0;       // bytes/s to other devices of the link domain, one direction
+  double network_bandwidth = 0;    // bytes/s of one device to other nodes, one direction
   int devices_per_node = 8;
   int link_domain = 8;  // devices joined by node_bandwidth; more than a node where racks have a switch
   std::vector<std::string> labels = {};  // other spellings, those of node labels among them

@@ -61,6 +61,12 @@ TEST(DeviceCatalogue, ProductsListTheValuesOfNodeLabels) {
   }
 }
 
+TEST(DeviceCatalogue, ProductsSayWhatTheirVendorOffersThemAs) {
+  EXPECT_EQ(find_device("NVIDIA-H100-80GB-HBM3")->resource_name, "nvidia.com/gpu");
+  EXPECT_EQ(find_device("AMD_Instinct_MI300X_OAM")->resource_name, "amd.com/gpu");
+  for (const std::string& name : device_names()) EXPECT_NE(find_device(name)->resource_name, "") << name;
+}
+
 TEST(DeviceCatalogue, NoProductContradictsItself) {
   for (const std::string& name : device_names()) {
     const DeviceProduct device = *find_device(name);

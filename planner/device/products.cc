@@ -89,8 +89,14 @@ constexpr std::array kLabels = {
 constexpr std::array kNvidiaForms = {"NVIDIA-{}"};
 constexpr std::array kAmdForms = {"AMD_Instinct_{}", "AMD_Instinct_{}_OAM", "AMD_Instinct_{}_VF"};
 
-DeviceProduct product_of(const Row& row, std::span<const char* const> forms) {
+struct Vendor {
+  const char* resource_name;  // of its device plugin
+  std::span<const char* const> forms;
+};
+
+DeviceProduct product_of(const Row& row, const Vendor& vendor) {
   DeviceProduct product{.name = row.name,
+                        .resource_name = vendor.resource_name,
                         .memory_bytes = row.memory_mebibytes << 20,
                         .peak_flops = row.peak_teraflops * 1e12,
                         .matrix_flops = row.matrix_teraflops * 1e12,
@@ -100,7 +106,7 @@ DeviceProduct product_of(const Row& row, std::span<const char* const> forms) {
                         .devices_per_node = row.devices_per_node,
                         .link_domain = row.link_domain};
   const auto add_labels = [&](const char* name) {
-    for (const char* form : forms) product.labels.push_back(fmt::format(fmt::runtime(form), name));
+    for (const char* form : vendor.forms) product.labels.push_back(fmt::format(fmt::runtime(form), name));
   };
   add_labels(row.name);
   for (const Label& label : kLabels) {
@@ -117,8 +123,8 @@ const std::vector<DeviceProduct>& built_in_products() {
   static const std::vector<DeviceProduct> products = [] {
     std::vector<DeviceProduct> all;
     all.reserve(kNvidia.size() + kAmd.size());
-    for (const Row& row : kNvidia) all.push_back(product_of(row, kNvidiaForms));
-    for (const Row& row : kAmd) all.push_back(product_of(row, kAmdForms));
+    for (const Row& row : kNvidia) all.push_back(product_of(row, {"nvidia.com/gpu", kNvidiaForms}));
+    for (const Row& row : kAmd) all.push_back(product_of(row, {"amd.com/gpu", kAmdForms}));
     return all;
   }();
   return products;

@@ -14,8 +14,8 @@ inline constexpr char kNoCheckpoints[] =
 // "Checkpoints: every 500 steps, about every 7m36s.", or the sentence above; ends with a newline.
 std::string checkpoints_text(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan, int width = 100);
 
-// A sentence where a node's copies of a checkpoint are more than its pods may have; empty where they fit, and
-// where nobody said how much that is.
+// A sentence where a node's copies of a checkpoint, and what its ranks take beside them, are more than its
+// pods may have; empty where they fit, and where nobody said how much that is.
 std::string checkpoints_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan);
 
 }  // namespace caravan::planner

@@ -69,6 +69,10 @@ TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
   spec.mutable_worker()->mutable_resources()->set_memory("64Gi");
   EXPECT_THAT(checkpoints_trouble(spec, plan()),
               HasSubstr("spec.worker.resources.memory is 64Gi, and 110.4 GiB"));
+  spec.mutable_worker()->mutable_resources()->set_memory("128Gi");
+  EXPECT_THAT(checkpoints_trouble(spec, plan()), HasSubstr("beside about 32.0 GiB that its 8 ranks take"));
+  spec.mutable_worker()->mutable_resources()->set_memory("144Gi");
+  EXPECT_EQ(checkpoints_trouble(spec, plan()), "");
   spec.mutable_checkpoint()->clear_every_steps();
   spec.mutable_checkpoint()->set_every_seconds(90);
   EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 1m30s."));

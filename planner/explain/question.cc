@@ -72,8 +72,11 @@ constexpr std::array kKeys = {
         [](auto& fixed, auto, const auto& text) { return put(read_switch(text), fixed.sequence_parallel); }},
     Key{"activationCheckpointing", "Always, Never or WhenNeeded",
         [](auto& fixed, auto, const auto& text) { return put(read_policy(text), fixed.checkpointing); }},
-    Key{"schedule", "GPipe, 1F1B, Interleaved, ZBH1, ZBH2, VMin, VHalf, VZB, Seq1F1B or SeqZBH1",
-        [](auto& fixed, auto, const auto& text) { return put(schedule_from_name(text), fixed.schedule); }},
+    Key{"schedule", "Auto, GPipe, 1F1B, Interleaved, ZBH1, ZBH2, VMin, VHalf, VZB, Seq1F1B or SeqZBH1",
+        [](auto& fixed, auto, const auto& text) {
+          fixed.schedule = schedule_from_name(text);
+          return fixed.schedule.has_value() || text == "Auto";
+        }},
 };
 
 std::string values_of(const Key& key) {

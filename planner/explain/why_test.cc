@@ -49,6 +49,14 @@ TEST(AskAbout, ASizeReplacesAllSizesOfTheJobAndNothingElse) {
   EXPECT_EQ(asked->fixed.micro_batch_size, 2);
 }
 
+TEST(AskAbout, AutoLeavesTheScheduleToThePlanner) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  request.fixed.schedule = ScheduleKind::GPipe;
+  const auto asked = ask_about(request, "schedule=Auto");
+  ASSERT_TRUE(asked) << asked.error().message;
+  EXPECT_FALSE(asked->fixed.schedule);
+}
+
 TEST(AskAbout, NamesWhatItDoesNotUnderstand) {
   const std::pair<const char*, const char*> cases[] = {
       {"tensr=4", "\"tensr\" is none of tensor, pipeline,"},

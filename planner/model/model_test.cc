@@ -95,6 +95,19 @@ TEST(ResolveModelShape, ReadsDecimalsAndScaling) {
   EXPECT_EQ(shape->rope_scaling, RopeScaling{.factor = 32});
 }
 
+// The schema takes it, and std::from_chars alone does not.
+TEST(ResolveModelShape, ADecimalMayHaveASign) {
+  v1alpha1::Model model = architecture(64, 4, 2);
+  model.mutable_architecture()->set_rope_theta("+10000");
+  model.mutable_architecture()->set_norm_eps("+1e-6");
+  model.mutable_architecture()->mutable_rope_scaling()->set_factor("+32");
+  const auto shape = resolve_model_shape(model);
+  ASSERT_TRUE(shape) << shape.error().message;
+  EXPECT_EQ(shape->rope_theta, 10000);
+  EXPECT_EQ(shape->norm_eps, 1e-6);
+  EXPECT_EQ(shape->rope_scaling, RopeScaling{.factor = 32});
+}
+
 TEST(ResolveModelShape, APresetTakesTheVocabularyOfAnotherTokenizerAndNothingElse) {
   v1alpha1::Model model;
   model.set_preset("llama3.1-8b");
@@ -116,6 +129,10 @@ TEST(ResolveModelShape, NamesTheFieldOfWhatIsWrong) {
   v1alpha1::Model empty_vocabulary;
   empty_vocabulary.set_preset("llama-tiny");
   empty_vocabulary.set_vocab_size(0);
+  v1alpha1::Model theta = architecture(64, 4, 2);
+  theta.mutable_architecture()->set_rope_theta("ten thousand");
+  v1alpha1::Model scaled = architecture(64, 4, 2);
+  scaled.mutable_architecture()->mutable_rope_scaling()->set_factor("0x20");
   const BadModel cases[] = {
       {"indivisible key heads", architecture(64, 4, 3),
        "spec.model.architecture.kvHeads: heads must be divisible by kvHeads"},
@@ -125,6 +142,9 @@ TEST(ResolveModelShape, NamesTheFieldOfWhatIsWrong) {
       {"no heads", architecture(64, 0, 2), "spec.model.architecture.heads: must be at least 1"},
       {"unknown preset", unknown,
        "spec.model.preset: no preset is named \"llama9-1b\"; the presets are llama-tiny"},
+      {"no decimal", theta, "spec.model.architecture.ropeTheta: \"ten thousand\" is not a decimal number"},
+      {"no decimal of the scaling", scaled,
+       "spec.model.architecture.ropeScaling.factor: \"0x20\" is not a decimal number"},
       {"no vocabulary", empty_vocabulary, "spec.model.vocabSize: must be at least 1; it is 0"},
       {"nothing", {}, "spec.model: exactly one of preset"},
   };

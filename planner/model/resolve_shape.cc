@@ -1,19 +1,45 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
+#include <initializer_list>
+#include <string>
 
+#include "common/decimal.h"
 #include "planner/model/presets.h"
 #include "planner/plan.h"
 
 namespace caravan::planner {
 namespace {
 
-// The loader has checked the format of decimals; an absent one keeps the default.
-double decimal_or(const std::string& text, double fallback) {
-  double value = fallback;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+struct DecimalField {
+  const char* name;
+  const std::string& text;
+  double& value;
+};
+
+// What is absent keeps its default.
+Status read_decimals(std::initializer_list<DecimalField> fields) {
+  for (const auto& [name, text, value] : fields) {
+    if (text.empty()) continue;
+    const auto number = parse_decimal(text);
+    if (!number)
+      return bad_input(fmt::format("spec.model.architecture.{}: {}", name, number.error().message));
+    value = *number;
+  }
+  return {};
+}
+
+Status read_rope_and_norm(const v1alpha1::Architecture& architecture, ModelShape& shape) {
+  Status read = read_decimals({{"ropeTheta", architecture.rope_theta(), shape.rope_theta},
+                               {"normEps", architecture.norm_eps(), shape.norm_eps}});
+  if (!read || !architecture.has_rope_scaling()) return read;
+  const v1alpha1::RopeScaling& given = architecture.rope_scaling();
+  RopeScaling& scaling = shape.rope_scaling.emplace();
+  if (given.has_original_positions()) scaling.original_positions = given.original_positions();
+  return read_decimals(
+      {{"ropeScaling.factor", given.factor(), scaling.factor},
+       {"ropeScaling.lowFrequencyFactor", given.low_frequency_factor(), scaling.low_frequency_factor},
+       {"ropeScaling.highFrequencyFactor", given.high_frequency_factor(), scaling.high_frequency_factor}});
 }
 
 Status check_heads(const ModelShape& shape, bool has_head_dim) {
@@ -64,17 +90,7 @@ Result<ModelShape> custom_shape(const v1alpha1::Architecture& architecture) {
   shape.ffn = architecture.ffn_size();
   shape.vocab = architecture.vocab_size();
   shape.tied_embeddings = architecture.tied_embeddings();
-  shape.rope_theta = decimal_or(architecture.rope_theta(), shape.rope_theta);
-  shape.norm_eps = decimal_or(architecture.norm_eps(), shape.norm_eps);
-  if (architecture.has_rope_scaling()) {
-    const auto& given = architecture.rope_scaling();
-    RopeScaling scaling;
-    scaling.factor = decimal_or(given.factor(), scaling.factor);
-    scaling.low_frequency_factor = decimal_or(given.low_frequency_factor(), scaling.low_frequency_factor);
-    scaling.high_frequency_factor = decimal_or(given.high_frequency_factor(), scaling.high_frequency_factor);
-    if (given.has_original_positions()) scaling.original_positions = given.original_positions();
-    shape.rope_scaling = scaling;
-  }
+  if (auto status = read_rope_and_norm(architecture, shape); !status) return tl::unexpected(status.error());
   if (auto status = check_heads(shape, architecture.has_head_dim()); !status)
     return tl::unexpected(status.error());
   return shape;

@@ -72,17 +72,23 @@ std::vector<int> zero_stages(const PlanRequest& request, const EngineProfile& pr
   return stages;
 }
 
+// Of a stage's layers each of its chunks has as many.
+bool has_whole_chunks(const PlanRequest& request, const EngineProfile& profile, int stages, int chunks) {
+  const std::vector<int>& given = request.fixed.layers_per_stage;
+  if (!given.empty()) return std::ranges::all_of(given, [&](int layers) { return layers % chunks == 0; });
+  const int64_t layers = request.shape.layers;
+  if (profile.stage_split == StageSplit::Even) return layers % (int64_t{stages} * chunks) == 0;
+  return layers % chunks == 0 && layers / chunks >= stages;
+}
+
 std::vector<int> chunks_of_interleaved(const PlanRequest& request, const EngineProfile& profile,
                                        const Layout& layout) {
   std::vector<int> counts;
-  const bool whole_rounds = micro_batches(request.training, layout) % layout.mesh.pipeline == 0;
-  if (layout.mesh.pipeline == 1 || !whole_rounds) return counts;
+  const int stages = layout.mesh.pipeline;
+  const bool whole_rounds = micro_batches(request.training, layout) % stages == 0;
+  if (stages == 1 || !whole_rounds) return counts;
   for (int count = 2; count <= profile.max_virtual_stages; ++count) {
-    const auto uneven = [&](int layers) { return layers % count != 0; };
-    const bool even = request.fixed.layers_per_stage.empty()
-                          ? request.shape.layers % (int64_t{layout.mesh.pipeline} * count) == 0
-                          : std::ranges::none_of(request.fixed.layers_per_stage, uneven);
-    if (even) counts.push_back(count);
+    if (has_whole_chunks(request, profile, stages, count)) counts.push_back(count);
   }
   return counts;
 }
@@ -144,14 +150,27 @@ void set_schedule(Layout& layout, const PlanRequest& request, const EngineProfil
                                       token_cost_of(request, profile));
 }
 
+// Where chunks cannot be whole it is a split that breaks the rule, so that it can be explained.
+std::vector<int> layers_of_interleaved(const PlanRequest& request, const EngineProfile& profile,
+                                       const Layout& layout) {
+  const int64_t layers = request.shape.layers;
+  const int stages = layout.mesh.pipeline;
+  const int chunks = layout.virtual_stages;
+  if (!has_whole_chunks(request, profile, stages, chunks)) return split_layers(layers, stages, 0);
+  const double head_layers = head_in_time(request, layout, profile);
+  std::vector<int> split = split_layers(layers / chunks, stages, head_layers / chunks);
+  for (int& of_stage : split) of_stage *= chunks;
+  return split;
+}
+
 // layout: all but its split.
 std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& profile, const Layout& layout) {
   if (!request.fixed.layers_per_stage.empty()) return request.fixed.layers_per_stage;
   const int64_t layers = request.shape.layers;
   const int stages = layout.mesh.pipeline;
   if (stages > layers) return std::vector<int>(stages, 0);
-  if (profile.stage_split == StageSplit::Even || layout.schedule == ScheduleKind::Interleaved)
-    return split_layers(layers, stages, 0);
+  if (profile.stage_split == StageSplit::Even) return split_layers(layers, stages, 0);
+  if (layout.schedule == ScheduleKind::Interleaved) return layers_of_interleaved(request, profile, layout);
   if (profile.stage_split == StageSplit::Filled)
     return fill_stages(layers, stages, head_in_parameters(request.shape));
   if (stages == 1) return {static_cast<int>(layers)};

@@ -1,9 +1,11 @@
 #include "planner/search/search.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -81,6 +83,48 @@ TEST(SplitLayers, EveryStageHasAsManyLayersAsChunks) {
   const SearchResult result = search_layouts(request_of(job), default_profile(), {});
   ASSERT_NE(result.chosen(), nullptr);
   EXPECT_EQ(result.chosen()->layout.layers_per_stage, std::vector<int>(16, 2));
+}
+
+PlanRequest eight_stages(int layers, std::optional<ScheduleKind> schedule) {
+  PlanRequest request = request_of(gpu_job("llama3.1-405b", 128));
+  request.shape.layers = layers;
+  request.fixed.tensor = request.fixed.pipeline = 8;
+  request.fixed.schedule = schedule;
+  return request;
+}
+
+// Of 126 layers eight stages cannot have as many chunks of one length.
+TEST(SplitLayers, InterleavedStagesDifferByWholeChunks) {
+  const PlanRequest request = eight_stages(126, ScheduleKind::Interleaved);
+  std::set<int> chunks;
+  for (const Layout& layout : enumerate_layouts(request, default_profile())) {
+    const auto illegal = find_illegality(request, layout, default_profile());
+    EXPECT_FALSE(illegal) << illegal->message();
+    chunks.insert(layout.virtual_stages);
+    if (layout.virtual_stages != 2) continue;
+    EXPECT_EQ(layout.layers_per_stage, (std::vector<int>{16, 16, 16, 16, 16, 16, 16, 14}));
+  }
+  EXPECT_THAT(chunks, testing::ElementsAre(2, 3, 6, 7));
+}
+
+TEST(SearchLayouts, ProposesChunksAlsoWhereStagesDifferByThem) {
+  const PlanRequest open = eight_stages(126, std::nullopt);
+  const Layout layout = enumerate_layouts(open, default_profile()).front();
+  const std::vector<Layout> others = with_other_schedules(open, default_profile(), layout);
+  EXPECT_GT(std::ranges::count(others, ScheduleKind::Interleaved, &Layout::schedule), 0);
+}
+
+TEST(SearchLayouts, WhereLayersMakeNoWholeChunksTheRuleIsNamed) {
+  for (const int layers : {127, 14}) {
+    const SearchResult result =
+        search_layouts(eight_stages(layers, ScheduleKind::Interleaved), default_profile(), {});
+    EXPECT_FALSE(result.anything_legal());
+    EXPECT_THAT(
+        result.candidates.front().reason,
+        HasSubstr(fmt::format("the layers of each stage must be divisible by virtualStages; layers is {}, "
+                              "pipeline is 8, virtualStages is 2",
+                              layers)));
+  }
 }
 
 // nanotron's assignment of 32 layers and a head that costs 2.2 of them.

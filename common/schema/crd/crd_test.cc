@@ -3,7 +3,9 @@
 #include <google/protobuf/descriptor.pb.h>
 
 #include <filesystem>
+#include <optional>
 #include <regex>
+#include <utility>
 
 #include "caravan/v1alpha1/job.pb.h"
 #include "common/schema/crd/custom_resource.h"
@@ -83,6 +85,26 @@ TEST(Patterns, HoldForWhatTheLoaderAccepts) {
       EXPECT_EQ(std::regex_search(text, pattern), !broken_format(rules, text))
           << StringFormat::Value_Name(format) << " \"" << text << '"';
     }
+  }
+}
+
+TEST(ValueRules, QuantitiesOfNothingAreRefusedByServerAndLoaderWhereTheyMeanSomethingElse) {
+  for (const auto& [type, name] : {std::pair(v1alpha1::Worker::descriptor(), "scratch"),
+                                   std::pair(v1alpha1::Worker::descriptor(), "sharedMemory"),
+                                   std::pair(v1alpha1::WorkerResources::descriptor(), "cpu"),
+                                   std::pair(v1alpha1::WorkerResources::descriptor(), "memory"),
+                                   std::pair(v1alpha1::Device::descriptor(), "memory")}) {
+    const google::protobuf::FieldDescriptor& field = *find_field(*type, name);
+    const auto rules = value_rules(field);
+    ASSERT_EQ(rules.size(), 1U) << name;
+    EXPECT_THAT(find_entry(rules.front(), "rule")->text,
+                HasSubstr("quantity(self).isGreaterThan(quantity('0'))"));
+    for (const char* nothing : {"0", "0Gi", "0.0", "0e9"})
+      EXPECT_EQ(broken_format(rules_of(field), nothing),
+                fmt::format("expected a quantity above 0, such as 80Gi or 500M, got \"{}\"", nothing))
+          << name;
+    for (const char* something : {"1", "500m", "1n", "8Gi"})
+      EXPECT_EQ(broken_format(rules_of(field), something), std::nullopt) << name;
   }
 }
 

@@ -42,6 +42,18 @@ std::string decimal_expression(const FieldRules& rules) {
   return expression;
 }
 
+std::string quantity_expression(const FieldRules& rules) {
+  std::string expression = fmt::format("{} && quantity(self).isLessThan(quantity('{}'))",
+                                       matches("self", StringFormat::Quantity), kQuantityLimit);
+  if (!rules.decimal_minimum().empty()) {
+    expression +=
+        fmt::format(" && {}(quantity('{}'))",
+                    rules.exclusive_minimum() ? "quantity(self).isGreaterThan" : "!quantity(self).isLessThan",
+                    rules.decimal_minimum());
+  }
+  return expression;
+}
+
 std::string string_expression(const FieldRules& rules) {
   switch (rules.format()) {
     case StringFormat::Any:
@@ -49,8 +61,7 @@ std::string string_expression(const FieldRules& rules) {
     case StringFormat::Decimal:
       return decimal_expression(rules);
     case StringFormat::Quantity:
-      return fmt::format("{} && quantity(self).isLessThan(quantity('{}'))", matches("self", rules.format()),
-                         kQuantityLimit);
+      return quantity_expression(rules);
     default:
       return matches("self", rules.format());
   }
