@@ -77,6 +77,7 @@ class JobSeries {
     const auto steps = kube::integer_at(job, {"spec", "training", "steps"});
     if (step && steps && *steps > 0)
       add_gauge(progress_, static_cast<double>(*step) / static_cast<double>(*steps), labels);
+    add_end(job, labels);
     if (account == nullptr) return;
     for (const auto& [category, seconds] : account->seconds)
       add_counter(time_, seconds, with(labels, "category", name_of(category)));
@@ -85,8 +86,8 @@ class JobSeries {
   }
 
   std::vector<MetricFamily> take() {
-    return {std::move(info_),     std::move(created_), std::move(devices_),
-            std::move(progress_), std::move(time_),    std::move(restarts_)};
+    return {std::move(info_),  std::move(created_), std::move(devices_), std::move(progress_),
+            std::move(ended_), std::move(time_),    std::move(restarts_)};
   }
 
  private:
@@ -107,11 +108,20 @@ class JobSeries {
     add_gauge(devices_, held ? static_cast<double>(*devices) : 0, std::move(labels));
   }
 
+  void add_end(const kube::Json& job, const SeriesLabels& labels) {
+    for (const char* result : {conditions::kComplete, conditions::kFailed}) {
+      if (!has_condition(job, result, "True")) continue;
+      const std::string reason = kube::text_at(*condition_of(job, result), {"reason"});
+      add_gauge(ended_, 1, with(with(labels, "result", result), "reason", reason));
+    }
+  }
+
   MetricFamily info_ = gauge_family("caravan_job_info", "Always 1; what a job is");
   MetricFamily created_ =
       gauge_family("caravan_job_created_timestamp_seconds", "When a job was created, in Unix time");
   MetricFamily devices_ = gauge_family("caravan_job_devices", "Devices that a job holds");
   MetricFamily progress_ = gauge_family("caravan_job_progress_ratio", "Steps done of all steps");
+  MetricFamily ended_ = gauge_family("caravan_job_ended", "Always 1; how a job that is over ended");
   MetricFamily time_ = counter_family("caravan_job_time_seconds_total",
                                       "Where a job's time went; productive time of all time is its goodput");
   MetricFamily restarts_ = counter_family("caravan_job_restarts_total", "Restarts of a job by reason");

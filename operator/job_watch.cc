@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "operator/api/job_queue.h"
-
 namespace caravan::controller {
 
 using namespace std::chrono_literals;
@@ -46,7 +44,7 @@ Caches JobWatch::stores() const {
 
 void JobWatch::add_position(const CallContext& context, const Job& job, QueueView& view) {
   const QueuePositions::Answer answer =
-      positions_.find(context, job.key.name_space, queue_of(job), view.workload->name);
+      positions_.find(context, job.key.name_space, view.workload->queue, view.workload->name);
   view.has_positions = answer.is_told;
   view.positions_may_come = answer.may_be_told;
   view.position = answer.position;

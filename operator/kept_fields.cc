@@ -14,6 +14,7 @@
 #include "operator/children/content_note.h"
 #include "operator/children/inherited_metadata.h"
 #include "operator/children/plan_object.h"
+#include "operator/view/object_fields.h"
 
 namespace caravan::controller {
 namespace {
@@ -69,17 +70,21 @@ class StatusFields {
   std::size_t left_ = 16 << 10;
 };
 
+JsonObject kept_of_condition(const Json& condition, StatusFields& fields) {
+  return fields.of(condition, {}, {"type", "status", "message", "lastTransitionTime"});
+}
+
 JsonArray conditions_of(const Json& object, Names types, StatusFields& fields) {
   const JsonArray& conditions = kube::array_at(object, {"status", "conditions"});
   JsonArray kept;
   for (const std::string_view type : types) {
     if (const Json* condition = kube::find_condition(conditions, type))
-      kept.emplace_back(fields.of(*condition, {}, {"type", "status", "message", "lastTransitionTime"}));
+      kept.emplace_back(kept_of_condition(*condition, fields));
   }
   return kept;
 }
 
-JsonObject container_status(const Json& status, StatusFields& fields) {
+JsonObject kept_of_worker(const Json& status, StatusFields& fields) {
   JsonObject state;
   if (kube::find(status, {"state", "terminated"}) != nullptr)
     state["terminated"] =
@@ -88,7 +93,7 @@ JsonObject container_status(const Json& status, StatusFields& fields) {
     state["running"] = fields.of(status, {"state", "running"}, {"startedAt"});
   if (kube::find(status, {"state", "waiting"}) != nullptr)
     state["waiting"] = fields.of(status, {"state", "waiting"}, {"reason", "message"});
-  return {{"state", std::move(state)}};
+  return {{"name", kWorkerContainer}, {"state", std::move(state)}};
 }
 
 // What children inherit, and what queueing systems are told by.
@@ -137,6 +142,18 @@ JsonObject spec_of_pod(const Json& pod) {
   return spec;
 }
 
+// Of its pods nothing else is read.
+JsonObject spec_of_workload(const Json& workload) {
+  JsonObject spec = fields_of(workload, {"spec"}, {"active", "queueName"});
+  spec["priorityClassRef"] = fields_of(workload, {"spec", "priorityClassRef"}, {"name"});
+  const JsonArray& pod_sets = kube::array_at(workload, {"spec", "podSets"});
+  if (!pod_sets.empty()) {
+    JsonObject request = fields_of(pod_sets.front(), {"topologyRequest"}, {"podSetSliceSize"});
+    spec["podSets"] = JsonArray{JsonObject{{"topologyRequest", std::move(request)}}};
+  }
+  return spec;
+}
+
 }  // namespace
 
 std::optional<Json> kept_of_job(const Json& job) {
@@ -170,12 +187,11 @@ std::optional<Json> kept_of_pod(const Json& pod) {
     metadata["creationTimestamp"] = *created;
   StatusFields fields;
   JsonObject status = fields.of(pod, {"status"}, {"phase", "reason", "message"});
-  status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"}, fields);
-  JsonArray containers;
-  for (const Json& container :
-       first_of(kube::array_at(pod, {"status", "containerStatuses"}), kMostContainers))
-    containers.emplace_back(container_status(container, fields));
-  status["containerStatuses"] = std::move(containers);
+  JsonArray conditions = conditions_of(pod, {"PodScheduled", "DisruptionTarget"}, fields);
+  if (const Json* silence = silence_of(pod)) conditions.emplace_back(kept_of_condition(*silence, fields));
+  status["conditions"] = std::move(conditions);
+  if (const Json* worker = status_of_worker(pod))
+    status["containerStatuses"] = JsonArray{kept_of_worker(*worker, fields)};
   return JsonObject{
       {"metadata", std::move(metadata)}, {"spec", spec_of_pod(pod)}, {"status", std::move(status)}};
 }
@@ -207,7 +223,7 @@ std::optional<Json> kept_of_workload(const Json& workload) {
   if (job == nullptr) return std::nullopt;
   return JsonObject{
       {"metadata", metadata_of_child(workload, *job)},
-      {"spec", fields_of(workload, {"spec"}, {"active", "queueName"})},
+      {"spec", spec_of_workload(workload)},
       {"status", fields_of(workload, {"status"}, {"conditions", "admission", "admissionChecks"})}};
 }
 

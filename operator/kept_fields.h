@@ -23,7 +23,7 @@ std::optional<kube::Json> kept_of_plan(const kube::Json& config_map);
 std::optional<kube::Json> kept_of_child(const kube::Json& child);
 // And what it was written with.
 std::optional<kube::Json> kept_of_network_policy(const kube::Json& policy);
-// What Kueue says of a job; its podSets are ours.
+// What Kueue says of a job, and what of it may differ from what the job asks for now.
 std::optional<kube::Json> kept_of_workload(const kube::Json& workload);
 std::optional<kube::Json> kept_of_flavor(const kube::Json& flavor);
 std::optional<kube::Json> kept_of_priority_class(const kube::Json& priority_class);

@@ -94,8 +94,23 @@ TEST(KeptFields, APodReadsTheSameAfterwards) {
       parsed(R"({"type": "PodScheduled", "status": "False", "message": "0/1 nodes: 1 Insufficient cpu."})")};
   Json gated = unschedulable;
   gated.at("spec").as_object()["schedulingGates"] = JsonArray{JsonObject{{"name", "a.example/gate"}}};
+  Json with_sidecar = pod_with_status(R"({"terminated": {"exitCode": 137}})");
+  with_sidecar.at("status")
+      .at("containerStatuses")
+      .as_array()
+      .push_back(parsed(R"({"name": "proxy", "state": {"running": {"startedAt": "2030-01-01T00:00:09Z"}}})"));
+  Json silent = pod_with_status(R"({"running": {"startedAt": "2030-01-01T00:00:09Z"}})");
+  Json unready = silent;
+  for (Json* pod : {&silent, &unready})
+    kube::find_condition(pod->at("status").at("conditions").as_array(), "Ready")->as_object()["status"] =
+        "False";
+  kube::find_condition(unready.at("status").at("conditions").as_array(), "Ready")->as_object()["reason"] =
+      "ContainersNotReady";
   const Json cases[] = {
       pod_with_status(R"({"running": {"startedAt": "2030-01-01T00:00:09Z"}})"),
+      with_sidecar,
+      silent,
+      unready,
       pod_with_status(R"({"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "step 7",
                           "startedAt": "2030-01-01T00:00:09Z", "finishedAt": "2030-01-01T00:00:59Z"}})",
                       "Failed"),
@@ -325,13 +340,21 @@ TEST(KeptFields, AWorkloadReadsTheSameAfterwardsWithoutItsPodSets) {
   metadata["resourceVersion"] = "7";
   const Json workload = JsonObject{
       {"metadata", metadata},
-      {"spec", JsonObject{{"active", false}, {"podSets", JsonArray{std::string(100'000, 'x')}}}},
+      {"spec", JsonObject{{"active", false},
+                          {"queueName", "lq"},
+                          {"priorityClassRef", JsonObject{{"name", "high"}}},
+                          {"podSets",
+                           JsonArray{JsonObject{{"template", std::string(100'000, 'x')},
+                                                {"topologyRequest", JsonObject{{"podSetSliceSize", 2}}}}}}}},
       {"status", parsed(R"({"conditions": [{"type": "Admitted", "status": "True", "observedGeneration": 3}],
           "admission": {"podSetAssignments": [{"name": "worker", "flavors": {"cpu": "spot"}}]},
           "admissionChecks": [{"name": "a", "state": "Pending"}]})")}};
   const auto kept = kept_of_workload(workload);
   ASSERT_TRUE(kept);
   EXPECT_EQ(read_workload(*kept), read_workload(workload));
+  EXPECT_EQ(read_workload(*kept).queue, "lq");
+  EXPECT_EQ(read_workload(*kept).priority_class, "high");
+  EXPECT_EQ(read_workload(*kept).slice_size, 2);
   EXPECT_LT(text(kept).size(), 1000U);
   Json foreign = workload;
   foreign.at("metadata").as_object().erase("ownerReferences");

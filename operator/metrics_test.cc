@@ -2,6 +2,7 @@
 #include "operator/metrics.h"
 
 #include <gmock/gmock.h>
+#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <fstream>
@@ -80,6 +81,24 @@ TEST(JobSeries, AJobIsKnownByItsCreationFromAnotherOneOfItsName) {
   const auto created =
       std::ranges::find(families, "caravan_job_created_timestamp_seconds", &prometheus::MetricFamily::name);
   EXPECT_EQ(created->metric.at(0).gauge.value, 1893456000) << "2030-01-01T00:00:00Z";
+}
+
+TEST(JobSeries, OfAJobThatIsOverSayHowItEndedAndWhy) {
+  kube::Store jobs;
+  jobs.replace({job_with_status("done", "1", R"({"conditions": [
+                    {"type": "Complete", "status": "True", "reason": "StepsReached"}]})"),
+                job_with_status("lost", "2", R"({"conditions": [
+                    {"type": "Running", "status": "False", "reason": "PodLost"},
+                    {"type": "Failed", "status": "True", "reason": "MaxRestartsReached"}]})"),
+                job_with_status("trains", "3", R"({"conditions": [
+                    {"type": "Running", "status": "True", "reason": "StepsAdvancing"}]})")},
+               "7");
+  const auto families = job_series(jobs, {}, kStart);
+  EXPECT_EQ(sizes(families).at("caravan_job_ended"), 2U);
+  const std::string text = prometheus::TextSerializer().Serialize(families);
+  for (const char* series : {R"(job="done",result="Complete",reason="StepsReached"} 1)",
+                             R"(job="lost",result="Failed",reason="MaxRestartsReached"} 1)"})
+    EXPECT_THAT(text, HasSubstr(R"(caravan_job_ended{namespace="team",)" + std::string(series)));
 }
 
 TEST(JobSeries, DevicesAreHeldByJobsThatHaveAPlace) {

@@ -53,6 +53,13 @@ std::vector<WorkloadDomain> read_domains(const Json& assignment) {
   return domains;
 }
 
+std::optional<int> slice_size_of(const Json& object) {
+  const JsonArray& pod_sets = kube::array_at(object, {"spec", "podSets"});
+  if (pod_sets.empty()) return std::nullopt;  // ours has one
+  const auto size = kube::integer_at(pod_sets.front(), {"topologyRequest", "podSetSliceSize"});
+  return size ? std::optional(static_cast<int>(*size)) : std::nullopt;
+}
+
 void read_assignment(const Json& object, WorkloadView& view) {
   const JsonArray& assignments = kube::array_at(object, {"status", "admission", "podSetAssignments"});
   if (assignments.empty()) return;  // ours has one set of pods
@@ -142,6 +149,9 @@ WorkloadView read_workload(const Json& object) {
                     .uid = kube::uid_of(object),
                     .version = kube::version_of(object),
                     .being_deleted = kube::is_being_deleted(object),
+                    .queue = kube::text_at(object, {"spec", "queueName"}),
+                    .priority_class = kube::text_at(object, {"spec", "priorityClassRef", "name"}),
+                    .slice_size = slice_size_of(object),
                     .conditions = kube::array_at(object, {"status", "conditions"})};
   if (const Json* active = kube::find(object, {"spec", "active"}))
     view.active = !active->is_bool() || active->get_bool();

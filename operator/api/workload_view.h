@@ -33,6 +33,9 @@ struct WorkloadView {
   std::string version = {};
   bool being_deleted = false;
   bool active = true;
+  std::string queue = {};                    // the LocalQueue that it stands in
+  std::string priority_class = {};           // empty: none
+  std::optional<int> slice_size = {};        // pods that are to stay within one domain
   kube::JsonArray conditions = {};           // as they stand: whoever writes one writes all
   std::vector<std::string> flavors = {};     // that were assigned, each once, by name
   std::vector<PodSetUpdate> updates = {};    // of the admission checks, in order

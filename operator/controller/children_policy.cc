@@ -82,9 +82,14 @@ void add_pod_group(const Job& job, const v1alpha1::JobPlan& plan, std::vector<Ef
                                    .is_watched = false});
 }
 
-void add_pods(const PodsVerdict& pods, std::vector<Effect>& effects) {
-  for (const PodView* pod : pods.deleted) effects.emplace_back(DeletePod{pod->name, pod->uid});
-  for (const int node : pods.created) effects.emplace_back(CreatePod{node});
+void add_pods(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan, TimePoint now,
+              ChildrenVerdict& verdict) {
+  const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
+  if (!pods.created.empty()) add_pod_group(job, plan, verdict.effects);
+  for (const PodView* pod : pods.deleted) verdict.effects.emplace_back(DeletePod{pod->name, pod->uid});
+  for (const int node : pods.created) verdict.effects.emplace_back(CreatePod{node});
+  verdict.new_certificates = pods.new_certificates;
+  verdict.look_again = pods.look_again;
 }
 
 }  // namespace
@@ -96,20 +101,15 @@ std::string refusal_of_pods(const v1alpha1::JobSpec& spec, const Settings& setti
 }
 
 ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
-                               const Settings& settings, TimePoint now) {
+                               bool makes_pods, const Settings& settings, TimePoint now) {
   ChildrenVerdict verdict;
   add_missing_objects(job, snapshot, settings, verdict.effects);
   kube::Json intent = plan_intent(job, to_json(plan), settings);
   verdict.plan_fingerprint = fingerprint_of(intent);
   if (auto effect = write_plan(job, snapshot, std::move(intent), verdict.plan_fingerprint))
     verdict.effects.push_back(*std::move(effect));
-  if (!refusal_of_pods(job.spec, settings).empty()) return verdict;
-  const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
-  if (!pods.created.empty()) add_pod_group(job, plan, verdict.effects);
-  add_pods(pods, verdict.effects);
+  if (makes_pods && refusal_of_pods(job.spec, settings).empty()) add_pods(job, snapshot, plan, now, verdict);
   renew_network_policy(job, snapshot, settings, verdict.effects);
-  verdict.new_certificates = pods.new_certificates;
-  verdict.look_again = pods.look_again;
   return verdict;
 }
 

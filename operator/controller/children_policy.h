@@ -1,7 +1,9 @@
 // Decides which children of a job are to be made, replaced or brought up to date: its Service, account and
 // network policy, the ConfigMap with the plan, and its pods (pods_policy.h).
 //
-// A plan that somebody else has changed or taken away is written anew, and an event tells of it. Pure.
+// What pods that run read and pass through is kept up also while no other pod may be made: whoever takes over
+// the lead is heard by way of it. A plan that somebody else has changed or taken away is written anew, and an
+// event tells of it. Pure.
 #pragma once
 
 #include <string>
@@ -21,8 +23,8 @@ struct ChildrenVerdict : Verdict {
 // Why the job gets no new pods whatever machines there are; empty: it may.
 std::string refusal_of_pods(const v1alpha1::JobSpec& spec, const Settings& settings);
 
-// job.status: with this decision's attempt and restarts.
+// job.status: with this decision's attempt and restarts. makes_pods: pods may be made and deleted, too.
 ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
-                               const Settings& settings, TimePoint now);
+                               bool makes_pods, const Settings& settings, TimePoint now);
 
 }  // namespace caravan::controller

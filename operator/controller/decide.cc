@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "operator/api/cancellation.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
@@ -24,6 +25,7 @@
 #include "operator/controller/story.h"
 #include "operator/controller/suspension_policy.h"
 #include "operator/controller/told_failure.h"
+#include "operator/controller/unseen_suspension.h"
 #include "operator/service/job_progress.h"
 #include "operator/view/plan_status.h"
 #include "operator/view/progress_status.h"
@@ -47,6 +49,7 @@ class Decider {
     if (queue_) std::ranges::move(queue_->notices, std::back_inserter(decision_.effects));
     if (!is_left_alone()) {
       status().set_observed_generation(job_.generation);
+      if (!is_finished(status())) status().set_asked_for(fingerprint_of_wishes(job_));
       status().set_state(state_of(status()));
     }
     decision_.notes = story_of(seen_.job.status, status());
@@ -79,8 +82,8 @@ class Decider {
     if (!queue_->makes_no_pods) {
       replace_absent();
       if (replace_losses()) return;
-      make_children();
     }
+    make_children();
     take(judge_placement(seen_, status(), decision_.plan, domains_, settings_, now_));
     show_steps();
   }
@@ -133,12 +136,15 @@ class Decider {
   }
 
   // MultiKueue sends the job to a cluster that has room for it, and brings back how it gets on there: here it
-  // needs a Workload and nothing else.
+  // needs a Workload and nothing else. With that goes what runs elsewhere.
   void offer_to_other_clusters() {
     if (job_.spec.managed_by() != kMultiKueue || job_.being_deleted) return;
     if (is_finished(status())) return take(judge_time_to_live(job_.spec, status(), now_));
-    const bool is_wanted = !job_.spec.suspend() && !queue_of(job_).empty();
-    if (!is_wanted || seen_.queue.api != QueueView::Api::kServed || seen_.queue.workload) return;
+    const bool is_wanted = !job_.spec.suspend() && !is_cancelled(job_) && !queue_of(job_).empty();
+    const auto& workload = seen_.queue.workload;
+    if (workload && !is_wanted)
+      decision_.effects.emplace_back(DeleteChild{kWorkloads, workload->name, workload->uid});
+    if (!is_wanted || seen_.queue.api != QueueView::Api::kServed || workload) return;
     const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
     if (!verdict.plan) return;
     decision_.effects.emplace_back(
@@ -229,7 +235,7 @@ class Decider {
   }
 
   bool look_again_at_once() {
-    decision_.look_again = sooner(decision_.look_again, std::chrono::milliseconds(1));
+    decision_.look_again = sooner(decision_.look_again, kSoonest);
     return true;
   }
 
@@ -267,8 +273,8 @@ class Decider {
 
   bool replace_losses() {
     const FailureVerdict verdict =
-        judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
-    waits_for_result_ = verdict.course == Course::kGoesOn && verdict.result_may_follow;
+        judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_, seen_.leading_since);
+    waits_for_word_ = verdict.course == Course::kGoesOn && verdict.word_may_follow;
     return restart(verdict);
   }
 
@@ -276,8 +282,8 @@ class Decider {
     if (status().attempt() == 0) status().set_attempt(1);
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
-    if (waits_for_result_ || !choose_domains()) return;
-    ChildrenVerdict children = judge_children(job_, seen_, decision_.plan, settings_, now_);
+    const bool makes_pods = !queue_->makes_no_pods && !waits_for_word_ && choose_domains();
+    ChildrenVerdict children = judge_children(job_, seen_, decision_.plan, makes_pods, settings_, now_);
     decision_.new_certificates = children.new_certificates;
     decision_.plan_fingerprint = std::move(children.plan_fingerprint);
     take(std::move(children));
@@ -317,15 +323,21 @@ class Decider {
   Conditions conditions_;
   Decision decision_;
   std::optional<JobProgress> last_words_;  // of a pod, with what was reported before
-  bool waits_for_result_ = false;
-  std::optional<QueueVerdict> queue_;  // of a job that has a plan
+  bool waits_for_word_ = false;            // of a lost pod
+  std::optional<QueueVerdict> queue_;      // of a job that has a plan
   DomainVerdict domains_;
 };
 
 }  // namespace
 
 Decision decide(const Snapshot& snapshot, const Settings& settings, TimePoint now) {
-  return Decider(snapshot, settings, now).decide();
+  if (!missed_suspension(snapshot.job)) return Decider(snapshot, settings, now).decide();
+  Snapshot back_then = snapshot;
+  back_then.job.spec.set_suspend(true);
+  back_then.job.generation = snapshot.job.status.observed_generation();
+  Decision decision = Decider(back_then, settings, now).decide();
+  decision.look_again = sooner(decision.look_again, kSoonest);
+  return decision;
 }
 
 }  // namespace caravan::controller

@@ -2,7 +2,8 @@
 //
 // The policies of this folder, in order. Pure: same arguments, same decision. What was decided but not
 // carried out is decided again from the next snapshot, so a crash between any two writes costs nothing:
-// everything that must be remembered stands in the status, which is written first.
+// everything that must be remembered stands in the status, which is written first. A suspension that nobody
+// saw (unseen_suspension.h) is decided on as it was, and the job as it is now right after that.
 #pragma once
 
 #include "operator/controller/effects.h"

@@ -8,7 +8,9 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Decide, AResultThatCameBeforeTheSuspensionEndsTheJob) {
@@ -30,6 +32,20 @@ TEST(Decide, AnEndWithoutAReportShowsTheLastStepFromThePodsLastWords) {
   EXPECT_EQ(decision.status.state(), "Complete");
   EXPECT_EQ(decision.status.progress().percent(), 100);
   EXPECT_EQ(decision.status.progress().loss(), "2.5");
+}
+
+// As a program that is no agent may.
+TEST(Decide, APodOfNodeZeroThatEndsWellAndSaysNothingIsLost) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.pods[0].last_words.clear();
+  const Decision waits = decide_at(snapshot);
+  EXPECT_FALSE(is_finished(waits.status));
+  EXPECT_EQ(waits.look_again, 30s) << "a report may follow";
+  const Decision lost = decide_at(snapshot, kStart + 30s);
+  EXPECT_EQ(lost.status.state(), "Restarting");
+  EXPECT_THAT(condition(lost, conditions::kRestarting).message(),
+              HasSubstr("pod train-0-a1 ended with exit code 0"));
 }
 
 // Of a job whose status shows the checkpoint of step 50.
@@ -131,6 +147,37 @@ TEST(Decide, AJobIsPlannedAnewForWhatItsResumptionGivesIt) {
   const Decision resumed = decide_at(snapshot);
   EXPECT_EQ(resumed.status.plan().document(), planned);
   EXPECT_EQ(resumed.status.attempt(), 1);
+}
+
+TEST(Decide, ASuspensionThatNobodySawIsMadeUpForWhereItChangedWhatPodsAskFor) {
+  Snapshot snapshot = running_job();
+  snapshot.job.generation += 2;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "it went on as it was";
+  snapshot.job.spec.mutable_worker()->set_image("own:2");
+  const Decision missed = decide_at(snapshot);
+  EXPECT_THAT(effects_of(missed), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_EQ(missed.status.state(), "Suspended");
+  EXPECT_EQ(missed.look_again, 1ms);
+  snapshot.job.status = missed.status;
+  snapshot.pods.clear();
+  const Decision resumed = decide_at(snapshot);
+  EXPECT_THAT(effects_of(resumed), Contains("create pods/train-0-a2"));
+  EXPECT_EQ(resumed.status.restarts(), 0);
+  snapshot.job.status = resumed.status;
+  EXPECT_FALSE(is_true(decide_at(snapshot).status, conditions::kSuspended)) << "once";
+}
+
+TEST(Decide, WhatAnotherVersionReadsOfAJobIsNoSuspension) {
+  Snapshot other = running_job();
+  const std::string seen = other.job.status.asked_for();
+  other.job.status.set_asked_for("as another version reads it");
+  EXPECT_THAT(effects_of(decide_at(other)), IsEmpty());
+  EXPECT_EQ(decide_at(other).status.asked_for(), seen);
+  Snapshot older = running_job();
+  older.job.status.clear_asked_for();
+  older.job.generation += 2;
+  older.job.spec.mutable_worker()->set_image("own:2");
+  EXPECT_FALSE(is_true(decide_at(older).status, conditions::kSuspended)) << "it remembered nothing";
 }
 
 TEST(Decide, WhatASuspendedJobHasSavedIsShownAsSoonAsItsPodsAreGone) {

@@ -72,6 +72,30 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
   EXPECT_EQ(made_again.status.counted_restarts(), 0);
 }
 
+// Of node 0 nobody else tells.
+TEST(Decide, APodWhoseMachineDiedIsMadeAgainThoughTolerationsKeepItThere) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0].silent_since = kStart;
+  const Decision waits = decide_at(snapshot, kStart + 299s);
+  EXPECT_THAT(effects_of(waits), IsEmpty());
+  EXPECT_EQ(waits.look_again, 1s);
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 300s)), ElementsAre("delete train-0-a1"));
+  snapshot.job.status.mutable_progress()->set_last_update_time(to_text(kStart + 200s));
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 300s)), IsEmpty()) << "its kubelet alone is away";
+}
+
+TEST(Decide, APodWhoseWorkerHasEndedIsMadeAgainThoughASidecarRunsOn) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  snapshot.pods[1].lingers = true;
+  const Decision decision = decide_at(snapshot);
+  EXPECT_THAT(effects_of(decision), ElementsAre("delete train-1-a1", "create pods/train-1-a2"));
+  snapshot.job.status = decision.status;
+  snapshot.pods[1].gone_by = kStart + 60s;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("create pods/train-1-a2"))
+      << "nothing of it is waited for";
+}
+
 TEST(Decide, APodWhoseAgentDoesNotJoinIsMadeAgain) {
   Snapshot snapshot = meeting_job();
   snapshot.progress = JobProgress{};
@@ -92,6 +116,24 @@ TEST(Decide, APodWhoseAgentDoesNotJoinIsMadeAgain) {
     EXPECT_EQ(decision.status.failed_machines(0).failures(), 1) << "whose deletion failed is decided again";
     snapshot.job.status = decision.status;
   }
+}
+
+TEST(Decide, APodThatWasDrainedAwayWhileNobodyLedCostsNothing) {
+  Snapshot snapshot = running_job();
+  snapshot.pods.pop_back();
+  snapshot.progress.reset();
+  snapshot.leading_since = kStart;
+  const Decision waits = decide_at(snapshot, kStart + 60s);
+  EXPECT_THAT(effects_of(waits), IsEmpty());
+  EXPECT_EQ(waits.status.attempt(), 1);
+  snapshot.progress = JobProgress{.attempt = 1, .event_at = kStart + 60s};
+  snapshot.progress->event.emplace().set_attempt(1);
+  snapshot.progress->event->set_reason(reasons::kPreempted);
+  snapshot.progress->event->set_restarting(true);
+  const Decision told = decide_at(snapshot, kStart + 70s);
+  EXPECT_THAT(effects_of(told), ElementsAre("create pods/train-1-a2"));
+  EXPECT_EQ(told.status.restarts(), 1);
+  EXPECT_EQ(told.status.counted_restarts(), 0);
 }
 
 TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {

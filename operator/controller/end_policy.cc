@@ -20,6 +20,14 @@ EndVerdict end_of(const v1alpha1::JobResult& result) {
   return end;  // interrupted: its pods end, which is a loss
 }
 
+// By the exit code of its agent, whose words may have been cut off. One that says nothing may have been
+// another program.
+bool is_complete(const PodView& pod, const JobFacts& job, const std::optional<JobProgress>& progress) {
+  const bool made_all_steps =
+      job.steps > 0 && progress && progress->step && progress->step->step() >= job.steps;
+  return pod.phase == PodPhase::kSucceeded && (!pod.last_words.empty() || made_all_steps);
+}
+
 }  // namespace
 
 EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
@@ -34,7 +42,7 @@ EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& prog
             told.and_then([&](const auto& words) { return check_result(words.message, job, now); })) {
       if (EndVerdict end = end_of(*result); end.course != Course::kGoesOn) return end;
     }
-    if (pod.phase == PodPhase::kSucceeded)
+    if (is_complete(pod, job, progress))
       return {
           {.course = Course::kCompletes, .reason = reasons::kStepsReached, .message = "all steps are done"}};
   }

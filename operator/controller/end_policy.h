@@ -1,5 +1,6 @@
 // Decides whether a job is over, and how it ended: by what its coordinator reported, or by the exit code and
-// the last words of the pod of node 0 when no report came. Pure.
+// the last words of the pod of node 0 when no report came. An exit code alone is an end only where the last
+// step was reported: else the pod is lost. Pure.
 #pragma once
 
 #include <optional>

@@ -32,6 +32,21 @@ TEST(EndPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
       Course::kGoesOn);
 }
 
+TEST(EndPolicy, APodThatEndsWellAndSaysNothingEndsTheJobOnlyAfterItsLastStep) {
+  PodView silent = ended_pod(0, 0, kStart);
+  silent.last_words.clear();
+  JobProgress progress{.attempt = 1, .step = v1alpha1::JobStep()};
+  const auto course = [&] { return judge_end(kFacts, progress, {silent}, kStart).course; };
+  progress.step->set_step(99);
+  EXPECT_EQ(course(), Verdict::Course::kGoesOn);
+  progress.step->set_step(100);
+  EXPECT_EQ(course(), Verdict::Course::kCompletes);
+  EXPECT_EQ(judge_end(kFacts, {}, {silent}, kStart).course, Verdict::Course::kGoesOn);
+  silent.last_words = R"({"result": "Compl)";
+  EXPECT_EQ(judge_end(kFacts, {}, {silent}, kStart).course, Verdict::Course::kCompletes)
+      << "a kubelet keeps 4096 bytes of them";
+}
+
 TEST(EndPolicy, TheLastWordsTellOfTheLastStep) {
   PodView done = ended_pod(0, 0, kStart);
   done.last_words =

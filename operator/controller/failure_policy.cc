@@ -11,6 +11,8 @@ namespace {
 // An agent that ends by its own decision may have heard of the job's end before we do.
 constexpr std::chrono::seconds kResultMayFollow{30};
 constexpr std::chrono::milliseconds kAMoment{1};
+// Agents learn of a new leader within about 90 s, and then tell of what they lost meanwhile.
+constexpr std::chrono::seconds kToldWithin{120};
 
 // A pod was deleted for it, or made again. The API server's times are whole seconds.
 bool is_answered(const Absence& absence, const std::vector<PodView>& pods) {
@@ -19,6 +21,24 @@ bool is_answered(const Absence& absence, const std::vector<PodView>& pods) {
     const bool is_theirs = pod.node == 0 || std::ranges::count(absence.nodes, pod.node) > 0;
     return is_theirs && (pod.created_at > told || (pod.deleted_at && *pod.deleted_at >= told));
   });
+}
+
+using NewestPods = std::unordered_map<int, const PodView*>;
+
+// When the coordinator has said at the latest why a pod is gone of which nothing is left: it may have been
+// drained away while nobody led. Nothing where there is no coordinator.
+std::optional<TimePoint> coordinator_tells_by(const NewestPods& newest, TimePoint leading_since) {
+  const auto coordinator = newest.find(0);
+  if (coordinator == newest.end() || !coordinator->second->alive()) return std::nullopt;
+  return leading_since + kToldWithin;
+}
+
+// When what may be told of a lost pod has come; nothing: it is judged at once.
+std::optional<TimePoint> word_comes_by(const PodView* pod, const NewestPods& newest, TimePoint leading_since,
+                                       TimePoint now) {
+  if (pod == nullptr) return coordinator_tells_by(newest, leading_since);
+  const auto ended = ended_by_itself(*pod) ? ended_at(*pod, now) : std::nullopt;
+  return ended ? std::optional(*ended + kResultMayFollow) : std::nullopt;
 }
 
 }  // namespace
@@ -40,7 +60,8 @@ const PodView* absent_pod(const std::optional<JobProgress>& progress, const std:
 }
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                            const std::vector<PodView>& pods, int nodes, TimePoint now) {
+                            const std::vector<PodView>& pods, int nodes, TimePoint now,
+                            TimePoint leading_since) {
   const bool running = is_true(status, conditions::kRunning);
   const auto newest = newest_by_node(pods);
   FailureVerdict verdict;
@@ -54,13 +75,10 @@ FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
       verdict.look_again = sooner(verdict.look_again, until(*pod->gone_by + kAMoment, now));
       continue;
     }
-    if (pod != nullptr && ended_by_itself(*pod) && ended_at(*pod, now)) {
-      const TimePoint judged_at = *ended_at(*pod, now) + kResultMayFollow;
-      if (now < judged_at) {
-        verdict.look_again = sooner(verdict.look_again, until(judged_at, now));
-        verdict.result_may_follow = true;
-        continue;
-      }
+    if (const auto at = word_comes_by(pod, newest, leading_since, now); at && now < *at) {
+      verdict.look_again = sooner(verdict.look_again, until(*at, now));
+      verdict.word_may_follow = true;
+      continue;
     }
     return judge_loss(spec.failure_policy(), status, {.pod = pod, .node = node}, status.attempt(), now);
   }

@@ -6,8 +6,9 @@
 // whether the operator sees the pod go first or the coordinator tells of it. A pod of an older attempt that
 // goes while the gang is not running belongs to the restart that is under way and is not counted. The
 // coordinator applies failurePolicy to failures of ranks, which it knows best (told_failure.h); lost pods are
-// judged here, where it is known why they went, and the budget of both is kept in the status. What the policy
-// means stands in policy/failure_policy.h. Pure.
+// judged here, where it is known why they went, and the budget of both is kept in the status. Why a pod went
+// while nobody led only its coordinator may know, who tells whoever leads since. What the policy means stands
+// in policy/failure_policy.h. Pure.
 #pragma once
 
 #include <vector>
@@ -22,6 +23,7 @@ namespace caravan::controller {
 const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                            const std::vector<PodView>& pods, int nodes, TimePoint now);
+                            const std::vector<PodView>& pods, int nodes, TimePoint now,
+                            TimePoint leading_since = {});
 
 }  // namespace caravan::controller

@@ -137,7 +137,20 @@ TEST(FailurePolicy, AnEndThatLiesAheadIsNotWaitedFor) {
     return judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
   };
   EXPECT_EQ(judge(late).course, Course::kRestarts);
-  EXPECT_TRUE(judge(ended_pod(1, 1, kStart + 30s)).result_may_follow);
+  EXPECT_TRUE(judge(ended_pod(1, 1, kStart + 30s)).word_may_follow);
+}
+
+TEST(FailurePolicy, WhyAPodWentWhileNobodyLedItsCoordinatorMayTell) {
+  const auto judge = [](const std::vector<PodView>& pods, TimePoint now) {
+    return judge_losses(job().spec, running_status(), pods, 2, now, kStart);
+  };
+  const FailureVerdict early = judge({running_pod(0)}, kStart + 20s);
+  EXPECT_EQ(early.course, Course::kGoesOn);
+  EXPECT_EQ(early.look_again, 100s);
+  EXPECT_TRUE(early.word_may_follow);
+  EXPECT_EQ(judge({running_pod(0)}, kStart + 120s).course, Course::kRestarts);
+  EXPECT_EQ(judge({running_pod(1)}, kStart).course, Course::kRestarts) << "its coordinator is gone itself";
+  EXPECT_EQ(judge({running_pod(0), ended_pod(1, 137, kStart)}, kStart).course, Course::kRestarts);
 }
 
 TEST(FailurePolicy, APodThatLeavesIsLookedAtAgainWhenItsGraceIsOver) {

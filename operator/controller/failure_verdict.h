@@ -11,10 +11,11 @@
 namespace caravan::controller {
 
 struct FailureVerdict : Verdict {
-  int next_attempt = 0;            // of a restart
-  bool counts = true;              // that restart, against failurePolicy.maxRestarts
-  std::string machine = {};        // that may be to blame; see machine_policy.h
-  bool result_may_follow = false;  // a pod ended by itself, and that may be the end of the job
+  int next_attempt = 0;      // of a restart
+  bool counts = true;        // that restart, against failurePolicy.maxRestarts
+  std::string machine = {};  // that may be to blame; see machine_policy.h
+  // Of a pod that ended by itself, which may be the end of the job, or is gone: its coordinator may tell.
+  bool word_may_follow = false;
 };
 
 // What the policy has decided of this attempt, in words; reason: of a restart.

@@ -61,7 +61,7 @@ Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, 
     return verdict;
   }
   for (const PodView& pod : seen.pods) {
-    if (pod.alive()) verdict.effects.emplace_back(DeletePod{pod.name, pod.uid});
+    if (!pod.is_over() && !pod.gone_by) verdict.effects.emplace_back(DeletePod{pod.name, pod.uid});
   }
   return verdict;
 }

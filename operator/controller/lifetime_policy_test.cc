@@ -36,5 +36,18 @@ TEST(TtlPolicy, CountsFromTheEnd) {
   EXPECT_TRUE(std::holds_alternative<DeleteJob>(late.effects[0]));
 }
 
+TEST(FinishedPolicy, OfAJobThatIsOverOnlyPodsOfWhichNothingRunsStay) {
+  Snapshot snapshot{.job = job()};
+  v1alpha1::JobStatus& status = snapshot.job.status;
+  Conditions(status, 1, kStart).set(conditions::kComplete, true, reasons::kStepsReached, "");
+  status.set_completion_time(to_text(kStart));
+  snapshot.pods = {ended_pod(0, 0, kStart), ended_pod(1, 0, kStart)};
+  snapshot.pods[1].lingers = true;
+  EXPECT_TRUE(judge_finished(snapshot, status, kStart + 59s).effects.empty());
+  const Verdict verdict = judge_finished(snapshot, status, kStart + 60s);
+  ASSERT_EQ(verdict.effects.size(), 1U);
+  EXPECT_EQ(std::get<DeletePod>(verdict.effects[0]).name, "train-1-a1");
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing

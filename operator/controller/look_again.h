@@ -11,9 +11,10 @@ namespace caravan::controller {
 
 using LookAgain = std::optional<std::chrono::milliseconds>;
 
+inline constexpr std::chrono::milliseconds kSoonest{1};
+
 inline LookAgain until(TimePoint time, TimePoint now) {
-  using std::chrono::milliseconds;
-  return std::max(std::chrono::ceil<milliseconds>(time - now), milliseconds{1});
+  return std::max(std::chrono::ceil<std::chrono::milliseconds>(time - now), kSoonest);
 }
 
 inline LookAgain sooner(LookAgain a, LookAgain b) {

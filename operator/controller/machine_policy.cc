@@ -45,6 +45,12 @@ std::optional<TimePoint> start_overdue_at(const PodView& pod) {
   return *pod.bound_at + kStartsWithin;
 }
 
+std::optional<TimePoint> machine_given_up_at(const PodView& pod, const v1alpha1::JobStatus& status) {
+  if (pod.phase != PodPhase::kRunning || !pod.silent_since) return std::nullopt;
+  const auto stepped_at = to_time(status.progress().last_update_time());
+  return std::max(*pod.silent_since, stepped_at.value_or(*pod.silent_since)) + policy::kAbsentAfter;
+}
+
 bool failed_by_machine(const PodView& pod) {
   if (const auto overdue_at = start_overdue_at(pod)) return pod.deleted_at >= overdue_at && !pod.disrupted;
   if (!pod.ended() || pod.disrupted || pod.evicted || pod.out_of_memory || pod.gone_by) return false;

@@ -54,7 +54,7 @@ std::optional<TimePoint> let_go_by(const Job& job, const PodView& pod) {
 DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   if (pod.gone_by) {
     const auto let_go = let_go_by(job, pod);
-    if (!pod.holds_machine(now) || (let_go && now >= *let_go))
+    if (pod.ended() || !pod.holds_machine(now) || (let_go && now >= *let_go))
       return {.in_the_way = pod.name == pod_name(job.key.name, pod.node, job.status.attempt())};
     const LookAgain by_then = let_go ? LookAgain(until(*let_go, now)) : std::nullopt;
     return {.in_the_way = true, .look_again = sooner(by_then, until_gone(pod, now))};
@@ -62,6 +62,12 @@ DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   const TimePoint ready = replaced_at(pod, job.status, now);
   if (now < ready) return {.in_the_way = true, .look_again = until(ready, now)};
   return {.is_deleted = true};
+}
+
+// When a pod that lives is made again all the same, since nothing is to be expected of its machine.
+std::optional<TimePoint> made_again_at(const PodView& pod, const v1alpha1::JobStatus& status, bool some_run) {
+  if (const auto given_up_at = machine_given_up_at(pod, status)) return given_up_at;
+  return some_run ? start_overdue_at(pod) : std::nullopt;
 }
 
 // Adds what is deleted there, and the node itself where it needs a pod.
@@ -73,14 +79,14 @@ void judge_node(const Job& job, int node, const Pods& pods, bool some_run, TimeP
     if (living != nullptr) verdict.deleted.push_back(living);  // of an older attempt: pods are sorted
     living = pod;
   }
-  const auto overdue_at = living != nullptr && some_run ? start_overdue_at(*living) : std::nullopt;
-  const bool is_stuck = overdue_at && now >= *overdue_at;
+  const auto again_at = living != nullptr ? made_again_at(*living, job.status, some_run) : std::nullopt;
+  const bool is_stuck = again_at && now >= *again_at;
   if (living != nullptr &&
       (must_move(*living, job.status) || has_old_layout(*living, job.status) || is_stuck)) {
     verdict.deleted.push_back(living);
     return;
   }
-  if (overdue_at) verdict.look_again = sooner(verdict.look_again, until(*overdue_at, now));
+  if (again_at) verdict.look_again = sooner(verdict.look_again, until(*again_at, now));
   bool needs_pod = living == nullptr;
   for (const PodView* pod : pods) {
     if (pod->alive()) continue;

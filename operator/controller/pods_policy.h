@@ -4,9 +4,9 @@
 // attempt. A pod that is being deleted is waited for until its grace is over; one that died is replaced after
 // the pause that failurePolicy's library asks for, the longer the more attempts in a row were short. One on a
 // machine that failed twice is made again elsewhere, as is one that its machine does not start while others
-// of the job run; one with a layout that ran out of memory with the next. Pods of one job have certificates
-// of one set: a pod that is made when that is missing or old brings a new one, and those that have another
-// are replaced with it. Pure.
+// of the job run, or whose machine has died though tolerations keep it there; one with a layout that ran out
+// of memory with the next. Pods of one job have certificates of one set: a pod that is made when that is
+// missing or old brings a new one, and those that have another are replaced with it. Pure.
 #pragma once
 
 #include <vector>

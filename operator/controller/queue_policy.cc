@@ -6,6 +6,7 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/pod_loss.h"
+#include "operator/controller/queue_change.h"
 #include "operator/controller/queue_grant.h"
 #include "operator/controller/queue_hindrance.h"
 #include "operator/controller/queue_notice.h"
@@ -36,9 +37,7 @@ class Judge {
 
   QueueVerdict judge() {
     if (gang_provider(job_) != v1alpha1::Gang::Kueue) return turn_away();
-    if (seen_.queue.api == Api::kUnknown) return keep_waiting(false, "", "");
-    if (const auto hindrance = hindrance_of_cluster(seen_.queue))
-      return keep_waiting(false, hindrance->reason, hindrance->message);
+    if (seen_.queue.api != Api::kServed) return without_queue();
     const auto& workload = seen_.queue.workload;
     if (job_.spec.suspend()) return leave(Course::kWaits);
     if (has_left() && workload && !workload->being_deleted) return leave(Course::kStops);
@@ -49,6 +48,8 @@ class Judge {
                   "; set spec.suspend to true and then to false to queue the job anew");
     if (workload->is_true(workload::kEvicted) && workload->is_true(workload::kQuotaReserved))
       return give_back(*workload);
+    if (const std::string why = outdated_by(seen_, *workload, plan_); !why.empty())
+      return queue_anew(*workload, why);
     const bool may_start =
         workload->is_true(workload::kAdmitted) && !workload->is_true(workload::kEvicted) && workload->active;
     return may_start ? run(*workload) : wait(*workload);
@@ -77,6 +78,14 @@ class Judge {
                         "no pod is made before the queue admits the job: " + verdict.message +
                             (seen_.trouble.empty() ? "" : "; " + seen_.trouble)));
     return verdict;
+  }
+
+  // Nobody knows what the job has there. One that has left gets nothing back unseen: its Workload may be
+  // there still, for other pods than it wants now.
+  QueueVerdict without_queue() {
+    const auto [reason, message] = hindrance_of_cluster(seen_.queue).value_or(QueueHindrance{});
+    const bool stays_away = has_left() && !job_.spec.suspend();
+    return stays_away ? say(Course::kStops, false, reason, message) : keep_waiting(false, reason, message);
   }
 
   QueueVerdict stop(std::string message) {
@@ -119,8 +128,10 @@ class Judge {
 
   QueueVerdict without_workload() {
     if (has_left()) verdict_.gang.clear_workload();
+    const v1alpha1::Condition* quota = find_condition(job_.status, conditions::kQuotaReserved);
+    const bool is_told = quota != nullptr && quota->reason() == reasons::kWorkloadDeleted;
     const bool is_known = !verdict_.gang.workload().empty();
-    if (is_known || is_suspended_by_queue(job_.status)) {
+    if (is_known || (is_told && is_suspended_by_queue(job_.status))) {
       verdict_.gang.clear_workload();
       verdict_.gang.clear_admitted();
       return say(Course::kStops, false, reasons::kWorkloadDeleted,
@@ -137,6 +148,22 @@ class Judge {
     return keep_waiting(
         false, reasons::kPending,
         fmt::format("workload {} is handed to queue {}", workload_name(job_), queue_of(job_)));
+  }
+
+  // Another Workload takes the place of one that asks for something else than the job does now, behind the
+  // pods.
+  QueueVerdict queue_anew(const WorkloadView& workload, const std::string& why) {
+    const bool is_empty = !holds_machines(seen_.pods, now_);
+    const bool must_stop = verdict_.gang.admitted() || !is_empty || is_suspended_by_queue(job_.status);
+    verdict_.gang.clear_admitted();
+    verdict_.look_again = until_gone(seen_.pods, now_);
+    if (is_empty) {
+      verdict_.gang.clear_workload();  // it is not somebody else who deletes it
+      verdict_.effects.emplace_back(DeleteChild{kWorkloads, workload.name, workload.uid});
+    }
+    std::string message = fmt::format("workload {} is made anew: {}", workload.name, why);
+    if (must_stop) return say(Course::kStops, false, reasons::kPending, std::move(message));
+    return keep_waiting(false, reasons::kPending, std::move(message));
   }
 
   QueueVerdict give_back(const WorkloadView& workload) {
@@ -169,7 +196,7 @@ class Judge {
   QueueVerdict wait(const WorkloadView& workload) {
     const kube::Json* quota = workload.condition(workload::kQuotaReserved);
     std::string message = quota == nullptr
-                              ? fmt::format("workload {} waits in queue {}", workload.name, queue_of(job_))
+                              ? fmt::format("workload {} waits in queue {}", workload.name, workload.queue)
                               : kube::text_at(*quota, {"message"});
     if (!workload.active)
       message = fmt::format("workload {} is deactivated and waits for spec.active to become true: {}",

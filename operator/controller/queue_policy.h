@@ -3,7 +3,8 @@
 //
 // The queue is Kueue; the contract of a Workload that somebody else than Kueue makes is kept here. Quota is
 // reserved for the Workload, not for pods: it is given back once no pod is left that could use it, never
-// before. A Workload that somebody deletes suspends the job, so that nothing runs without quota. Pure.
+// before. A Workload that somebody deletes suspends the job, so that nothing runs without quota; one that
+// asks for something else than its job does now (queue_change.h) gives way to another. Pure.
 #pragma once
 
 #include "caravan/v1alpha1/plan.pb.h"

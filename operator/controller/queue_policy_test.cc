@@ -5,6 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "operator/api/cancellation.h"
 #include "operator/api/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/workloads.h"
@@ -281,13 +282,102 @@ TEST(QueuePolicy, AJobThatIsResumedWhileItsPodsStillEndIsQueuedAnewBehindThem) {
   for (PodView& pod : snapshot.pods) pod.gone_by = kStart + 60s;
   const Decision ending = next(snapshot);
   EXPECT_THAT(effects_of(ending), IsEmpty()) << "what the old Workload was given starts nothing";
-  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("True ByUser"));
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kSuspended),
+            "True ByUser: resumed; it queues anew when its pods are gone");
   snapshot.pods.clear();
   EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
   snapshot.queue.workload.reset();
   EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
   EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("False Resumed"));
   EXPECT_EQ(snapshot.job.status.attempt(), 2);
+}
+
+// As with each new leader, who begins without an answer of the queue.
+TEST(QueuePolicy, AJobThatIsResumedBeforeItsQueueCanBeAskedGetsNothingOfItsOldWorkload) {
+  for (const auto api : {QueueView::Api::kUnknown, QueueView::Api::kAbsent, QueueView::Api::kRefused}) {
+    Snapshot snapshot = running_in_queue();
+    snapshot.job.spec.set_suspend(true);
+    next(snapshot);
+    snapshot.pods.clear();
+    snapshot.job.spec.set_suspend(false);
+    snapshot.queue.api = api;
+    snapshot.queue.workload.reset();
+    for (int look = 0; look < 2; ++look) EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+    EXPECT_EQ(condition(snapshot.job.status, conditions::kSuspended),
+              "True ByUser: resumed; it queues anew when the queue can be asked");
+    EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved),
+                HasSubstr(api == QueueView::Api::kUnknown ? "False Suspended: " : "False KueueMissing: "));
+    snapshot.queue.api = QueueView::Api::kServed;
+    snapshot.queue.workload = admitted_workload();
+    EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+    snapshot.queue.workload.reset();
+    EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+    EXPECT_EQ(snapshot.job.status.attempt(), 2);
+  }
+}
+
+Snapshot waiting_in_queue() {
+  Snapshot snapshot = queued_job();
+  next(snapshot);
+  snapshot.queue.workload = workload({{"QuotaReserved", "False", "Pending"}});
+  next(snapshot);
+  return snapshot;
+}
+
+void give_priority(Snapshot& snapshot) {
+  snapshot.queue.priority =
+      WorkloadPriority{.group = kKueueGroup, .kind = "WorkloadPriorityClass", .name = "high", .value = 1000};
+}
+
+TEST(QueuePolicy, AJobThatWaitsAndIsGivenAnotherQueueOrPriorityQueuesAnew) {
+  struct Case {
+    const char* what;
+    std::function<void(Snapshot&)> change;
+  };
+  for (const Case& c : {Case{"a queue", [](Snapshot& s) { s.job.spec.mutable_scheduling()->set_queue("q"); }},
+                        Case{"a priority", give_priority}}) {
+    Snapshot snapshot = waiting_in_queue();
+    c.change(snapshot);
+    EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train")) << c.what;
+    EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved),
+              "False Pending: workload ltj-train is made anew: the job asks for another queue or priority "
+              "class");
+    snapshot.queue.workload->being_deleted = true;
+    EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << c.what;
+    snapshot.queue.workload.reset();
+    EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train")) << c.what;
+    EXPECT_EQ(condition(snapshot.job.status, conditions::kSuspended), "") << "nobody else has deleted it";
+  }
+}
+
+TEST(QueuePolicy, AJobKeepsItsPlaceWhereItHoldsQuotaOrAsksForAPriorityThatIsNotThere) {
+  Snapshot reserved = waiting_in_queue();
+  reserved.queue.workload = workload({{"QuotaReserved", "True", "QuotaReserved"}});
+  give_priority(reserved);
+  EXPECT_THAT(effects_of(next(reserved)), IsEmpty());
+  Snapshot missing = waiting_in_queue();
+  missing.job.spec.mutable_scheduling()->set_queue("q");
+  missing.queue.missing_priority = "workloadpriorityclass high";
+  EXPECT_THAT(effects_of(next(missing)), IsEmpty());
+}
+
+TEST(QueuePolicy, AJobThatTheQueueHasSuspendedMovesToAnotherQueueAndGoesOnThere) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue.workload = evicted_workload();
+  next(snapshot);
+  snapshot.pods.clear();
+  snapshot.progress.reset();
+  snapshot.job.spec.mutable_scheduling()->set_queue("q");
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("tell ltj-train")) << "the quota first";
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "False", "Pending"}, {"Evicted", "True", "Preempted"}});
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("True ByQueue"));
+  snapshot.queue.workload = admitted_workload();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("tell ltj-train", "pod 0", "pod 1"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("False Resumed"));
 }
 
 TEST(QueuePolicy, ASuspendedJobThatGivesUpItsQueueLeavesNoWorkloadBehind) {
@@ -379,6 +469,21 @@ TEST(QueuePolicy, WhatRunsGoesOnWhileNobodyKnowsWhatTheQueueSays) {
   }
 }
 
+// Whoever leads since is heard by way of the ConfigMap.
+TEST(QueuePolicy, WhatPodsReadIsWrittenAnewAlsoWhileNobodyKnowsWhatTheQueueSays) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue = {.api = QueueView::Api::kUnknown};
+  snapshot.plan = {.uid = "plan", .fingerprint = "of the leader before", .written = "of the leader before"};
+  snapshot.network_policy->written = "of the leader before";
+  snapshot.pods.pop_back();
+  const Decision decision = next(snapshot);
+  std::vector<std::string> applied;
+  for (const Effect& effect : decision.effects)
+    applied.push_back(std::get<ApplyChild>(effect).resource.plural);
+  EXPECT_THAT(applied, ElementsAre("configmaps", "networkpolicies"));
+  EXPECT_NE(decision.plan_fingerprint, "");
+}
+
 TEST(QueuePolicy, ThePlaceIsToldExactlyInFrontAndRoughlyBehind) {
   const auto told = [](int position) {
     Snapshot snapshot = queued_job();
@@ -421,6 +526,32 @@ TEST(QueuePolicy, TheTopologyOfTheQueueIsThePlaceOfEachNodeOfTheJob) {
     hosts.push_back(runs.placement.domains.at(static_cast<std::size_t>(domain)).at("host"));
   EXPECT_THAT(hosts, ElementsAre("a", "h-bx", "a", "h-cx")) << "nodes 0 and 2 are a copy, 1 and 3 another";
   EXPECT_EQ(runs.placement.annotations.at("kueue.x-k8s.io/workload"), "ltj-train");
+}
+
+TEST(QueuePolicy, AJobThatWasPlannedAgainQueuesAnewWhereOtherPodsMustStayTogether) {
+  Snapshot snapshot = queued_job();
+  snapshot.job = job(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 2, "data": 2},
+      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "CPU", "memory": "4Gi"}},
+      "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq", "topology": {"mode": "Required", "key": "rack"}})");
+  next(snapshot);
+  snapshot.queue.workload = admitted_workload();
+  snapshot.queue.workload->slice_size = 4;
+  next(snapshot);
+  snapshot.pods = {running_pod(0), running_pod(1), running_pod(2), running_pod(3)};
+  EXPECT_THAT(effects_of(next(snapshot)), Not(Contains("delete train-0-a1"))) << "only another layout counts";
+  snapshot.job.status.mutable_memory_correction()->set_attempt(1);
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete train-0-a1", "delete train-1-a1",
+                                                      "delete train-2-a1", "delete train-3-a1"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended),
+              HasSubstr("True ByQueue: workload ltj-train is made anew: the layout has changed"));
+  snapshot.pods.clear();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+  snapshot.queue.workload = admitted_workload();
+  snapshot.queue.workload->slice_size = 2;
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("tell ltj-train", "pod 0", "pod 1", "pod 2", "pod 3"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("False Resumed"));
 }
 
 // Who may write a Workload's status may write any number into it, and every look at the job reads it.
@@ -481,6 +612,18 @@ TEST(QueuePolicy, AManagedJobGetsItsWorkloadAndNothingElse) {
   EXPECT_EQ(text_of(decision.status), text_of(v1alpha1::JobStatus()));
   snapshot.queue.workload = admitted_workload();
   EXPECT_THAT(decide(snapshot, settings(), kStart).effects, IsEmpty());
+}
+
+TEST(QueuePolicy, AManagedJobThatIsSuspendedOrCancelledIsTakenBack) {
+  Snapshot suspended = queued_job(R"(, "managedBy": "kueue.x-k8s.io/multikueue", "suspend": true)");
+  Snapshot cancelled = queued_job(R"(, "managedBy": "kueue.x-k8s.io/multikueue")");
+  cancelled.job.annotations[annotations::kCancel] = kCancelled;
+  for (Snapshot* snapshot : {&suspended, &cancelled}) {
+    snapshot->queue.workload = admitted_workload();
+    EXPECT_THAT(effects_of(decide(*snapshot, settings(), kStart)), ElementsAre("delete ltj-train"));
+    snapshot->queue.workload.reset();
+    EXPECT_THAT(decide(*snapshot, settings(), kStart).effects, IsEmpty());
+  }
 }
 
 TEST(QueuePolicy, AManagedJobThatHasEndedElsewhereGoesWhenItsTimeIsOver) {

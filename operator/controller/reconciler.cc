@@ -41,6 +41,7 @@ Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settin
       clock_(clock),
       settings_(std::move(settings)),
       outside_(std::move(outside)),
+      leading_since_(clock.wall_now()),
       executor_(client, writes_, clock, settings_, outside_.record, outside_.ask_for_checkpoint) {}
 
 tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
@@ -85,6 +86,7 @@ void Reconciler::add_own_knowledge(const CallContext& context, Snapshot& snapsho
   const Memory memory = memory_of(uid);
   snapshot.trouble = memory.trouble;
   snapshot.gangs_ahead = outside_.gangs_ahead(snapshot.job);
+  snapshot.leading_since = leading_since_;
   const auto& workload = snapshot.queue.workload;
   if (workload && !workload->is_true(workload::kQuotaReserved))
     outside_.add_position(context, snapshot.job, snapshot.queue);

@@ -1,4 +1,5 @@
-// One run of the controller for one job: observe, decide, execute.
+// One run of the controller for one job: observe, decide, execute. Made by an operator when it begins to
+// lead.
 //
 // A run is put off while the caches have not seen our own last writes, so that nobody decides on an older
 // picture; when others changed the job meanwhile, its status is left alone and decided again. Events leave
@@ -60,6 +61,7 @@ class Reconciler {
   Clock& clock_;
   Settings settings_;
   Outside outside_;
+  const TimePoint leading_since_;
   JobReader reader_;
   kube::OwnWrites writes_;
   Executor executor_;

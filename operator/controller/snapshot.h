@@ -59,7 +59,8 @@ struct Snapshot {
   std::vector<NodeView> nodes = {};
   std::optional<JobProgress> progress = {};
   QueueView queue = {};
-  int gangs_ahead = 0;  // older jobs that wait for machines, too, see waiting_jobs.h
+  int gangs_ahead = 0;        // older jobs that wait for machines, too, see waiting_jobs.h
+  TimePoint leading_since{};  // this operator: agents report to it a while later
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};

@@ -27,6 +27,14 @@ Verdict resume(int told_attempt, v1alpha1::JobStatus& status) {
               is_suspended_by_queue(status) ? "the queue has admitted the job" : "spec.suspend is false")}};
 }
 
+// Of a job that its user has resumed: its queue takes it in again, but not at once.
+const char* told_of_user(const v1alpha1::JobSpec& spec, const std::optional<QueueVerdict>& queue) {
+  if (spec.suspend()) return "spec.suspend is true; set it to false to go on";
+  return queue && queue->reason == conditions::kSuspended
+             ? "resumed; it queues anew when its pods are gone"
+             : "resumed; it queues anew when the queue can be asked";
+}
+
 }  // namespace
 
 Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<QueueVerdict>& queue,
@@ -37,10 +45,10 @@ Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<Queu
       (queue && queue->course == Course::kStops) || (is_suspended_by_queue(status) && !may_go_on);
   if (!spec.suspend() && !by_queue) return is_suspended ? resume(told_attempt, status) : Verdict();
   Verdict verdict{.course = Course::kStops};
-  if (spec.suspend()) {
-    verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByUser,
-                                        "spec.suspend is true; set it to false to go on")};
-  } else if (queue && queue->reason != conditions::kSuspended && !queue->message.empty()) {
+  if (spec.suspend() || (is_suspended && !is_suspended_by_queue(status))) {
+    verdict.conditions = {
+        set_condition(conditions::kSuspended, true, reasons::kByUser, told_of_user(spec, queue))};
+  } else if (queue && !queue->message.empty()) {
     verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByQueue, queue->message)};
   }
   if (!is_suspended) suspend(status, verdict);

@@ -2,7 +2,8 @@
 //
 // The pods of a suspended job are deleted, which has their gang write a checkpoint; it keeps its attempts,
 // and the one that it resumes with is the next. The clock of the deadline starts anew with it. What the queue
-// has taken back it gives again, and until then the job stays suspended. Pure.
+// has taken back it gives again, and until then the job stays suspended, as does one that its user has
+// resumed until the queue may take it in anew. Pure.
 #pragma once
 
 #include <optional>

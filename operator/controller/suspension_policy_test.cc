@@ -59,5 +59,21 @@ TEST(SuspensionPolicy, WhatTheQueueHasTakenBackItMustGiveAgain) {
             "goes on; False Resumed; attempt 4, its time runs");
 }
 
+TEST(SuspensionPolicy, AJobThatIsResumedWhileItsQueueKeepsItOutIsToldWhatItWaitsFor) {
+  QueueVerdict queue;
+  queue.course = Verdict::Course::kStops;
+  const auto told = [&](const char* reason) {
+    queue.reason = reason;
+    queue.message = "of the queue";
+    v1alpha1::JobStatus status = third_attempt(reasons::kByUser);
+    const Verdict verdict = judge_suspension(job().spec, queue, 0, status);
+    EXPECT_EQ(verdict.conditions.size(), 1U);
+    EXPECT_EQ(verdict.conditions.at(0).reason, reasons::kByUser);
+    return verdict.conditions.at(0).message;
+  };
+  EXPECT_EQ(told(conditions::kSuspended), "resumed; it queues anew when its pods are gone");
+  EXPECT_EQ(told(reasons::kKueueMissing), "resumed; it queues anew when the queue can be asked");
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing

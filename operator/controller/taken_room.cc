@@ -24,7 +24,7 @@ std::optional<Taken> taken_by(const kube::ObjectPtr& pod) {
   if (!pod) return std::nullopt;
   const kube::Json object = pod->parse();
   PodView view = read_pod(object);
-  if (!view.bound() || view.ended()) return std::nullopt;
+  if (!view.bound() || view.is_over()) return std::nullopt;
   return Taken{std::move(view.machine), read_demand(object)};
 }
 

@@ -77,7 +77,7 @@ std::map<std::string, Demand> read_all(const kube::Store& pods, const std::strin
   for (const kube::ObjectPtr& object : pods.all()) {
     const kube::Json json = object->parse();
     const PodView view = read_pod(json);
-    if (object->name() == but_name || !view.bound() || view.ended()) continue;
+    if (object->name() == but_name || !view.bound() || view.is_over()) continue;
     for (const auto& [resource, amount] : read_demand(json)) taken[view.machine][resource] += amount;
   }
   return taken;

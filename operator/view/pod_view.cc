@@ -35,7 +35,7 @@ bool is_disrupted(const Json& pod) {
          std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
 
-void read_container(const Json& status, PodView& view) {
+void read_worker(const Json& status, PodView& view) {
   if (const Json* ended = kube::find(status, {"state", "terminated"})) {
     if (const auto code = kube::integer_at(*ended, {"exitCode"})) view.exit_code = static_cast<int>(*code);
     view.finished_at = to_time(kube::text_at(*ended, {"finishedAt"}));
@@ -45,6 +45,13 @@ void read_container(const Json& status, PodView& view) {
   view.running_since = to_time(kube::text_at(status, {"state", "running", "startedAt"}));
   if (const Json* waiting = kube::find(status, {"state", "waiting"}))
     view.trouble = explain_waiting(kube::text_at(*waiting, {"reason"}), kube::text_at(*waiting, {"message"}));
+}
+
+// The agent's end is the pod's: containers that others put into it, as a mesh does, may run on for ever.
+void read_end(PodView& view) {
+  if (!view.exit_code || view.evicted) return;
+  view.lingers = !view.ended();
+  view.phase = *view.exit_code == 0 ? PodPhase::kSucceeded : PodPhase::kFailed;
 }
 
 // A gang may have thousands of pods, and conditions quote one. Of node 0 the job's result is read. Troubles
@@ -93,10 +100,12 @@ PodView read_pod(const Json& object) {
     view.deleted_at = *view.gone_by - std::chrono::seconds(grace.value_or(0));
   view.evicted = kube::text_at(object, {"status", "reason"}) == "Evicted";
   view.disrupted = is_disrupted(object) && !view.evicted;
-  for (const Json& container : kube::array_at(object, {"status", "containerStatuses"}))
-    read_container(container, view);
+  if (const Json* worker = status_of_worker(object)) read_worker(*worker, view);
+  read_end(view);
   if (view.phase == PodPhase::kFailed && (view.evicted || !view.exit_code))
     view.last_words = kube::text_at(object, {"status", "message"});
+  if (const Json* silence = silence_of(object))
+    view.silent_since = to_time(kube::text_at(*silence, {"lastTransitionTime"}));
   read_placement(object, view);
   read_gates(object, view);
   cut_words(view);

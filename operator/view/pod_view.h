@@ -1,5 +1,6 @@
-// A pod of a job as decisions and people see it, read from the API server's object. Absent or strange fields
-// read as nothing; a trouble is one line that a terminal may be given.
+// A pod of a job as decisions and people see it, read from the API server's object: of its containers the one
+// that the operator asked for. Absent or strange fields read as nothing; a trouble is one line that a
+// terminal may be given.
 #pragma once
 
 #include <optional>
@@ -14,11 +15,12 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct PodView {
   std::string name = {};
   std::string uid = {};
-  int node = 0;                   // index within the job
-  int attempt = 1;                // the one that it was made for
-  std::string certificates = {};  // the set that it has
-  PodPhase phase = PodPhase::kPending;
-  std::string machine = {};  // that it is bound to; empty: none yet
+  int node = 0;                         // index within the job
+  int attempt = 1;                      // the one that it was made for
+  std::string certificates = {};        // the set that it has
+  PodPhase phase = PodPhase::kPending;  // its agent's, once that has ended
+  bool lingers = false;                 // containers that others put into it run on after its agent
+  std::string machine = {};             // that it is bound to; empty: none yet
   std::optional<TimePoint> bound_at = {};
   std::string domain = {};                   // that was chosen for it, as pod_placement.h names domains
   std::optional<TimePoint> gone_by = {};     // being deleted, and when its grace is over
@@ -29,6 +31,7 @@ struct PodView {
   TimePoint created_at{};
   std::optional<TimePoint> creating_since = {};  // its container, on the machine that it is bound to
   std::optional<TimePoint> running_since = {};   // it
+  std::optional<TimePoint> silent_since = {};    // its machine, as the cluster has it
   std::optional<int> exit_code = {};
   std::optional<TimePoint> finished_at = {};
   std::string last_words = {};  // termination message of its agent, or why it was rejected
@@ -38,9 +41,10 @@ struct PodView {
   bool operator==(const PodView&) const = default;
   bool bound() const { return !machine.empty(); }
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
+  bool is_over() const { return ended() && !lingers; }  // nothing of it runs
   bool alive() const { return !ended() && !gone_by; }
   // A machine that died never says that a pod of its has ended: once its grace is over, it counts as gone.
-  bool holds_machine(TimePoint now) const { return !ended() && !(gone_by && now > *gone_by); }
+  bool holds_machine(TimePoint now) const { return !is_over() && !(gone_by && now > *gone_by); }
   // Its agent was told to end and may have the gang write a checkpoint first.
   bool leaving() const { return phase == PodPhase::kRunning && gone_by; }
 };

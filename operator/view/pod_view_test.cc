@@ -23,7 +23,7 @@ PodView pod(const std::string& status, const std::string& node = R"("nodeName": 
 }
 
 std::string waiting(const std::string& reason, const std::string& message) {
-  return fmt::format(R"({{"phase": "Pending", "containerStatuses": [{{"state": {{"waiting":
+  return fmt::format(R"({{"phase": "Pending", "containerStatuses": [{{"name": "worker", "state": {{"waiting":
       {{"reason": "{}", "message": "{}"}}}}}}]}})",
                      reason, message);
 }
@@ -37,7 +37,7 @@ std::string unschedulable(const std::string& message) {
 TEST(PodView, OfManyPodsOnlyTheFirstMayTalkForLong) {
   const std::string long_words(4096, 'w');
   const std::string status = fmt::format(
-      R"({{"phase": "Failed", "containerStatuses": [{{"state": {{"terminated": {{"exitCode": 1, "message": "{}"}}}}}}]}})",
+      R"({{"phase": "Failed", "containerStatuses": [{{"name": "worker", "state": {{"terminated": {{"exitCode": 1, "message": "{}"}}}}}}]}})",
       long_words);
   EXPECT_EQ(pod(status).last_words.size(), 1024U);
   kube::Json first =
@@ -101,7 +101,7 @@ TEST(PodView, OneThatSomebodyKeepsFromTheSchedulerSaysWhoAndWhatToDo) {
 TEST(PodView, OneThatIsBeingPreparedHasNoTroubleYet) {
   const PodView view = pod(R"({"phase": "Pending",
       "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2030-01-01T00:00:05Z"}],
-      "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]})");
+      "containerStatuses": [{"name": "worker", "state": {"waiting": {"reason": "ContainerCreating"}}}]})");
   EXPECT_EQ(view.trouble, "");
   EXPECT_EQ(view.creating_since, kStart + std::chrono::seconds(5));
   EXPECT_FALSE(pod(R"({"phase": "Pending"})", "").creating_since) << "it has no machine";
@@ -109,13 +109,14 @@ TEST(PodView, OneThatIsBeingPreparedHasNoTroubleYet) {
 
 TEST(PodView, KnowsSinceWhenAContainerRuns) {
   const PodView view = pod(R"({"phase": "Running",
-      "containerStatuses": [{"state": {"running": {"startedAt": "2030-01-01T00:00:05Z"}}}]})");
+      "containerStatuses": [{"name": "worker", "state": {"running": {"startedAt": "2030-01-01T00:00:05Z"}}}]})");
   EXPECT_EQ(view.running_since, kStart + std::chrono::seconds(5));
   EXPECT_FALSE(pod(R"({"phase": "Pending"})").running_since);
 }
 
 TEST(PodView, KnowsHowAPodEnded) {
-  const PodView killed = pod(R"({"phase": "Failed", "containerStatuses": [{"state": {"terminated":
+  const PodView killed =
+      pod(R"({"phase": "Failed", "containerStatuses": [{"name": "worker", "state": {"terminated":
       {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2030-01-01T00:00:07Z", "message": "words"}}}]})");
   EXPECT_TRUE(killed.out_of_memory);
   EXPECT_EQ(killed.exit_code, 137);
@@ -128,6 +129,43 @@ TEST(PodView, KnowsHowAPodEnded) {
   EXPECT_TRUE(evicted.evicted);
   EXPECT_FALSE(evicted.disrupted);
   EXPECT_EQ(evicted.last_words, "it took too much");
+}
+
+// Meshes put their proxies beside the worker.
+TEST(PodView, ItsWorkerEndsItWhateverElseRunsInIt) {
+  const auto with = [](const char* phase, int exit_code, const char* proxy) {
+    return pod(fmt::format(R"({{"phase": "{}", "containerStatuses": [
+        {{"name": "worker", "state": {{"terminated": {{"exitCode": {}, "message": "words"}}}}}},
+        {{"name": "istio-proxy", "state": {}}}]}})",
+                           phase, exit_code, proxy));
+  };
+  constexpr const char* kRuns = R"({"running": {"startedAt": "2030-01-01T00:00:01Z"}})";
+  for (const auto& [exit_code, phase] :
+       {std::pair(137, PodPhase::kFailed), std::pair(0, PodPhase::kSucceeded)}) {
+    const PodView view = with("Running", exit_code, kRuns);
+    EXPECT_EQ(view.phase, phase);
+    EXPECT_EQ(view.exit_code, exit_code);
+    EXPECT_EQ(view.last_words, "words");
+    EXPECT_FALSE(view.alive());
+    EXPECT_FALSE(view.running_since);
+    EXPECT_TRUE(view.holds_machine(kStart)) << "until it is gone";
+  }
+  const PodView over = with("Failed", 0, R"({"terminated": {"exitCode": 1, "message": "of the proxy"}})");
+  EXPECT_EQ(over.phase, PodPhase::kSucceeded);
+  EXPECT_EQ(over.last_words, "words");
+  EXPECT_FALSE(over.holds_machine(kStart));
+}
+
+TEST(PodView, KnowsSinceWhenTheClusterHearsNothingOfItsMachine) {
+  const auto silent_since = [](const std::string& ready) {
+    return pod(fmt::format(R"({{"phase": "Running", "conditions": [
+        {{"type": "Ready", "lastTransitionTime": "2030-01-01T00:00:05Z", {}}}]}})",
+                           ready))
+        .silent_since;
+  };
+  EXPECT_EQ(silent_since(R"("status": "False")"), kStart + std::chrono::seconds(5));
+  EXPECT_FALSE(silent_since(R"("status": "True")"));
+  EXPECT_FALSE(silent_since(R"("status": "False", "reason": "ContainersNotReady")")) << "its kubelet says so";
 }
 
 }  // namespace

@@ -126,7 +126,9 @@ void OperatorProgram::run(const std::string& pod) {
 }
 
 void OperatorProgram::end(const std::string& pod, const char* phase, int exit_code) {
-  const JsonObject state{{"terminated", JsonObject{{"exitCode", exit_code}}}};
+  // An agent that ends well says so.
+  const char* last_words = exit_code == 0 ? R"({"result":"Complete"})" : "";
+  const JsonObject state{{"terminated", JsonObject{{"exitCode", exit_code}, {"message", last_words}}}};
   mark(pod, {{"phase", phase},
              {"containerStatuses", JsonArray{JsonObject{{"name", "worker"},
                                                         {"image", "worker:test"},
