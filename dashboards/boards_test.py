@@ -14,8 +14,8 @@ RULES = (boards.RULES, boards.OPERATOR_RULES)
 RULES_TEST = FOLDER / "caravan.rules_test.yaml"
 REFERENCES = [REPOSITORY / f"docs/reference/{name}.md" for name in ("metrics", "operator-metrics", "service-metrics")]
 ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMemoryNearLimit", "CaravanCheckpointStale",
-          "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanServiceFails", "CaravanServiceSlow",
-          "CaravanServiceWithoutApi", "CaravanOperatorDown")
+          "CaravanStraggler", "CaravanRestartLoop", "CaravanJobFailed", "CaravanQueuedTooLong", "CaravanServiceFails",
+          "CaravanServiceSlow", "CaravanServiceWithoutApi", "CaravanOperatorDown")
 # Of a job's spec, or of what is in one of those.
 FIELDS_THAT_NEVER_CHANGE = ("checkpoint", "training", "parallelism", "resources", "activationCheckpointing", "everySteps", "keepLast")
 PANELS = {"timeseries", "stat", "gauge", "bargauge", "table", "text"}
@@ -40,8 +40,8 @@ def panels():
             yield name, panel
 
 
-def queries():
-    for name in boards.BOARDS:
+def queries(names=tuple(boards.BOARDS)):
+    for name in names:
         board = json.loads(boards.path_of(name).read_text())
         yield from (target["expr"] for panel in board["panels"] for target in panel.get("targets", []))
         yield from (one["expr"] for one in board["annotations"]["list"] if "expr" in one)
@@ -98,6 +98,28 @@ class Boards(unittest.TestCase):
             self.assertEqual(sources, {json.dumps({"type": "prometheus", "uid": "${datasource}"})}, name)
 
 
+    def test_of_one_job_and_of_one_operator_mix_it_with_no_other(self):
+        for name in ("job", "operator"):
+            variables = json.loads(boards.path_of(name).read_text())["templating"]["list"]
+            [choice] = [one for one in variables if one["name"] == "namespace"]
+            self.assertFalse(choice["includeAll"] or choice["multi"], name)
+            for expression in set(queries([name])) - {choice["definition"]}:
+                selectors = re.findall(NAMES.pattern + r"[\w:]*(\{[^}]*\})?", expression)
+                self.assertTrue(all('namespace="$namespace"' in selector for selector in selectors), f"{name}: {expression}")
+
+    def test_of_a_job_look_back_further_than_a_step_takes_where_it_is_old_enough(self):
+        for board, panel in panels():
+            for target in panel.get("targets", []) if board == "job" else []:
+                guarded = re.sub(r"offset 5m\)\) or on \(\) \(.*\$__rate_interval.*", "", target["expr"])
+                self.assertNotIn("$__rate_interval", guarded, panel["title"])
+
+    def test_have_tables_whose_columns_are_all_of_the_same_rows(self):
+        for board, panel in panels():
+            if panel["type"] == "table":
+                rows = {tuple(re.findall(r"\b(?:top|bottom)k\(\d+, .*", target["expr"])) for target in panel["targets"]}
+                self.assertEqual(len(rows), 1, f"{board}: {panel['title']}: {rows}")
+
+
 class Metrics(unittest.TestCase):
     def test_that_boards_and_rules_read_are_in_the_reference(self):
         known = metrics_of_references()
@@ -139,6 +161,8 @@ class Rules(unittest.TestCase):
             page = (REPOSITORY / f"docs/runbooks/{alert}.md").read_text()
             if set(FIELDS_THAT_NEVER_CHANGE) & set(re.findall(r"`(?:spec\.)?(\w+)(?:\.\w+)*[:`]", page)):
                 self.assertRegex(page, "another\\s+(?:job|of another name)", alert)
+            self.assertLessEqual(set(re.findall(r" -n ([\w-]+)", page)), {"NAMESPACE"}, f"{alert}: the alert says where")
+            self.assertNotIn("--all-pods", page, f"{alert}: kubectl has it from 1.32 on only")
             for heading in ("## What it means", "## How to look", "## What to do"):
                 self.assertIn(heading, page, alert)
             self.assertIn(f"](../runbooks/{alert}.md)", (REPOSITORY / "docs/user/monitoring.md").read_text())

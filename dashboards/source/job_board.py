@@ -3,41 +3,55 @@
 from panels import (BLUE, COLORS_OF_TIME, GREEN, RED, YELLOW, annotation, bargauge, board, column, gauge, grown, label_variable, query,
                     stat, table, thresholds, timeseries)
 
-JOB = 'namespace=~"$namespace",job="$job"'
+JOB = 'namespace="$namespace",job="$job"'  # an empty namespace is that of `caravan run`, which has no such label
+RATE = "[5m]"  # as the rules have it: a step may take as long as Grafana's rate interval
+OVER = "Over 5 minutes, or fewer while the job is younger."
 NO_PEAK = "peak of the device not known"
 NO_OPERATOR = "known to the operator only"
 NO_CHECKPOINTS = "none yet"
 NO_GPU = "known of GPUs only"
 
-MFU = f"sum(rate(caravan_model_flops_total{{{JOB}}}[$__rate_interval])) / sum(caravan_device_peak_flops{{{JOB}}})"
+
+def lately(expression, recorded=None):
+    """A rate, as `expression` has it of a window. Over 5 minutes a job that is younger would be told to do less than it does."""
+    is_older = f"and on () sum(caravan_steps_total{{{JOB}}} offset 5m)"
+    return f"({recorded or expression(RATE)} {is_older}) or on () ({expression('[$__rate_interval]')})"
+
+
+def flops(kind, window):
+    return f"sum(rate(caravan_{kind}_flops_total{{{JOB}}}{window}))"
+
+
+MFU = lately(lambda window: f"{flops('model', window)} / sum(caravan_device_peak_flops{{{JOB}}})",
+             f"namespace_job:caravan_mfu:ratio_rate5m{{{JOB}}}")
 PREDICTED_MFU = f"max(caravan_predicted_mfu_ratio{{{JOB}}})"
-TOKENS = f"sum(rate(caravan_tokens_total{{{JOB}}}[$__rate_interval]))"
-MODEL_FLOPS = (f"sum(rate(caravan_model_flops_total{{{JOB}}}[$__rate_interval])) / count(caravan_steps_total{{{JOB}}})")
-HARDWARE_FLOPS = (f"sum(rate(caravan_hardware_flops_total{{{JOB}}}[$__rate_interval])) / count(caravan_steps_total{{{JOB}}})")
+TOKENS = lately(lambda window: f"sum(rate(caravan_tokens_total{{{JOB}}}{window}))", f"namespace_job:caravan_tokens:rate5m{{{JOB}}}")
+MODEL_FLOPS = lately(lambda window: f"{flops('model', window)} / count(caravan_steps_total{{{JOB}}})")
+HARDWARE_FLOPS = lately(lambda window: f"{flops('hardware', window)} / count(caravan_steps_total{{{JOB}}})")
 GOODPUT = f"max(namespace_job:caravan_goodput:ratio_rate1h{{{JOB}}})"
-PHASE_SECONDS = f"sum by (phase) (rate(caravan_phase_seconds_total{{{JOB}}}[$__rate_interval]))"
-ALL_PHASES = f"scalar(sum(rate(caravan_phase_seconds_total{{{JOB}}}[$__rate_interval])))"
+PHASE_SECONDS = f"sum by (phase) (rate(caravan_phase_seconds_total{{{JOB}}}{RATE}))"
+ALL_PHASES = f"scalar(sum(rate(caravan_phase_seconds_total{{{JOB}}}{RATE})))"
 
 
-def quantile(part, metric, window="$__rate_interval"):
-    return f"histogram_quantile({part}, sum by (le) (rate({metric}_bucket{{{JOB}}}[{window}])))"
+def quantile(part, metric):
+    return f"histogram_quantile({part}, sum by (le) (rate({metric}_bucket{{{JOB}}}{RATE})))"
 
 
 def per_step(metric):
-    """Of each rank, over the last five minutes."""
-    return f"sum by (rank) (rate({metric}[5m])) / sum by (rank) (rate(caravan_steps_total{{{JOB}}}[5m]) > 0)"
+    """Of each rank."""
+    return f"sum by (rank) (rate({metric}{RATE})) / sum by (rank) (rate(caravan_steps_total{{{JOB}}}{RATE}) > 0)"
 
 
 def headline():
     return 4, [
-        (3, stat("MFU", "Useful floating point operations of the last minutes as a part of the devices' peak. Recomputed ones do not "
+        (3, stat("MFU", f"Useful floating point operations as a part of the devices' peak. {OVER} Recomputed ones do not "
                  "count. Absent where nobody knows the peak, as on most processors: FLOP/s, beside it, are known everywhere.",
                  "percentunit", MFU, decimals=1, no_value=NO_PEAK)),
         (3, stat("MFU predicted", "What the plan promised before the job began. A job that stays far below waits for something: see "
                  "where the step goes.", "percentunit", PREDICTED_MFU, decimals=1, no_value=NO_PEAK)),
-        (3, stat("FLOP/s per device", "Useful floating point operations a second of one device, the mean over the job's.",
+        (3, stat("FLOP/s per device", f"Useful floating point operations a second of one device, the mean over the job's. {OVER}",
                  "flops", MODEL_FLOPS, decimals=1)),
-        (3, stat("Tokens/s", "Tokens that the whole job trains on in a second.", "short", TOKENS, decimals=1)),
+        (3, stat("Tokens/s", f"Tokens that the whole job trains on in a second. {OVER}", "short", TOKENS, decimals=1)),
         (3, stat("Loss", "Training loss of the last step.", "none", f"max(caravan_loss{{{JOB}}})", decimals=4)),
         (3, gauge("Progress", "Steps done of all steps.", "percentunit", f"max(caravan_job_progress_ratio{{{JOB}}})", decimals=0,
                   no_value=NO_OPERATOR)),
@@ -51,30 +65,29 @@ def headline():
 
 def speed():
     return 8, [
-        (8, timeseries("MFU, measured and predicted", "Over the rate interval, of the last step alone, and as planned. Compare a job "
-                       "with its own past and with its prediction, not with other jobs.", "percentunit",
+        (8, timeseries("MFU, measured and predicted", f"{OVER} Also of the last step alone, and as planned. Compare a job with its own past and with its prediction, not with other jobs.", "percentunit",
                        query(MFU, "measured"), query(f"avg(caravan_mfu_ratio{{{JOB}}})", "last step"), query(PREDICTED_MFU, "predicted"),
                        dashed=["predicted"], no_value=NO_PEAK)),
         (8, timeseries("FLOP/s per device", "Useful ones, and all that were executed: the difference is activation checkpointing, which "
-                       "computes parts of the forward again.", "flops", query(MODEL_FLOPS, "useful"), query(HARDWARE_FLOPS, "executed"))),
-        (8, timeseries("Tokens/s", "Of the whole job.", "short", query(TOKENS, "tokens/s")))]
+                       f"computes parts of the forward again. {OVER}", "flops", query(MODEL_FLOPS, "useful"), query(HARDWARE_FLOPS, "executed"))),
+        (8, timeseries("Tokens/s", f"Of the whole job. {OVER}", "short", query(TOKENS, "tokens/s")))]
 
 
 def step():
-    work = f'sum(rate(caravan_phase_seconds_total{{{JOB},phase="communication"}}[$__rate_interval])) / {ALL_PHASES}'
-    axes = f"sum by (axis) (rate(caravan_collective_seconds_total{{{JOB}}}[$__rate_interval])) / {ALL_PHASES}"
+    work = f'sum(rate(caravan_phase_seconds_total{{{JOB},phase="communication"}}{RATE})) / {ALL_PHASES}'
+    axes = f"sum by (axis) (rate(caravan_collective_seconds_total{{{JOB}}}{RATE})) / {ALL_PHASES}"
     return 8, [
-        (8, timeseries("Step time", "Half of the steps were no longer than p50, all but one in a hundred no longer than p99, as well as "
+        (8, timeseries("Step time", "Of the steps of 5 minutes half were no longer than p50, all but one in a hundred no longer than p99, as well as "
                        "the histogram's buckets tell; the mean is exact. p99 far above p50: something comes and goes, such as checkpoints, "
                        "the file system or another tenant.", "s",
                        query(quantile(0.5, "caravan_step_duration_seconds"), "p50"),
                        query(quantile(0.99, "caravan_step_duration_seconds"), "p99"),
-                       query(f"sum(rate(caravan_step_duration_seconds_sum{{{JOB}}}[$__rate_interval]))"
-                             f" / sum(rate(caravan_step_duration_seconds_count{{{JOB}}}[$__rate_interval]))", "mean"))),
-        (8, timeseries("Where the step goes", "Parts of the ranks' time by phase. Waiting for another rank is communication, and so is the "
+                       query(f"sum(rate(caravan_step_duration_seconds_sum{{{JOB}}}{RATE}))"
+                             f" / sum(rate(caravan_step_duration_seconds_count{{{JOB}}}{RATE}))", "mean"))),
+        (8, timeseries("Where the step goes", "Parts of the ranks' time by phase, over 5 minutes. Waiting for another rank is communication, and so is the "
                        "bubble of a pipeline; idle is what nothing else accounts for.", "percentunit",
                        query(f"{PHASE_SECONDS} / {ALL_PHASES}", "{{phase}}"), stacked=True, maximum=1)),
-        (8, timeseries("Exposed communication", "The part of the ranks' time in which they wait for others, and by axis how long "
+        (8, timeseries("Exposed communication", "The part of the ranks' time in which they wait for others, over 5 minutes, and by axis how long "
                        "collectives took, also where computing hid them. Pipeline high: the bubble or stages that differ. Data high: the "
                        "network between replicas. Tensor high: links within a node.", "percentunit",
                        query(work, "exposed"), query(axes, "{{axis}}")))]
@@ -102,20 +115,22 @@ def memory():
                         query(f"max(caravan_predicted_memory_peak_bytes{{{JOB}}})", "peak predicted"), dashed=["peak predicted"])),
         (7, bargauge("Memory peak of the limit, by rank", "The fullest 16 ranks.", "percentunit", f"topk(16, {ratio})", "rank {{rank}}",
                      thresholds(GREEN, (0.9, YELLOW), (0.95, RED)), maximum=1, decimals=1)),
-        (7, timeseries("Bytes in collectives", "Sent and received by all ranks, by axis and operation.", "Bps",
-                       query(f"sum by (axis, op) (rate(caravan_collective_bytes_total{{{JOB}}}[$__rate_interval]))", "{{axis}} {{op}}")))]
+        (7, timeseries("Bytes in collectives", f"Sent and received by all ranks, by axis and operation. {OVER}", "Bps",
+                       query(lately(lambda window: f"sum by (axis, op) (rate(caravan_collective_bytes_total{{{JOB}}}{window}))"), "{{axis}} {{op}}")))]
 
 
 def ranks():
     own = f'caravan_phase_seconds_total{{{JOB},phase=~"data|forward|backward|optimizer"}}'
     waiting = f'caravan_phase_seconds_total{{{JOB},phase="communication"}}'
+    slowest = f"topk(64, {per_step(own)})"
+    of_these = f"and on (rank) {slowest}"
     return 9, [
-        (12, table("Ranks, the slowest first", "Seconds of a step that a rank works by itself and waits for others, over 5 minutes, and its "
+        (12, table("Ranks, the slowest first", "The 64 slowest: seconds of a step that a rank works by itself and waits for others, over 5 minutes, and its "
                    "work against the median of the ranks of its stage, which do the same: 1.2 and more holds up all others.",
-                   [query(f"topk(64, {per_step(own)})", table=True), query(per_step(waiting), table=True),
-                    query(f"max by (rank) (caravan_rank_slowdown_ratio{{{JOB}}})", table=True),
-                    query(f"max by (rank) (caravan_device_memory_peak_bytes{{{JOB}}})", table=True),
-                    query(f"sum by (rank) (caravan_oom_total{{{JOB}}})", table=True)],
+                   [query(slowest, table=True), query(f"{per_step(waiting)} {of_these}", table=True),
+                    query(f"max by (rank) (caravan_rank_slowdown_ratio{{{JOB}}}) {of_these}", table=True),
+                    query(f"max by (rank) (caravan_device_memory_peak_bytes{{{JOB}}}) {of_these}", table=True),
+                    query(f"sum by (rank) (caravan_oom_total{{{JOB}}}) {of_these}", table=True)],
                    {"rank": "rank", "Value #A": "own work", "Value #B": "waiting", "Value #C": "against its stage",
                     "Value #D": "memory peak", "Value #E": "out of memory"},
                    [column("rank", "none", width=70), column("own work", "s", width=110), column("waiting", "s", width=110),
@@ -166,8 +181,8 @@ def gpus():
 def build():
     return board(
         "caravan-job", "Caravan / Job", "One training job: MFU measured and predicted, where a step goes, loss, memory, ranks, goodput.",
-        [label_variable("namespace", "Namespace", "label_values(caravan_steps_total, namespace)"),
-         label_variable("job", "Job", 'label_values(caravan_steps_total{namespace=~"$namespace"}, job)', everything=False)],
+        [label_variable("namespace", "Namespace", "label_values(caravan_steps_total, namespace)", everything=False),
+         label_variable("job", "Job", 'label_values(caravan_steps_total{namespace="$namespace"}, job)', everything=False)],
         [headline(), speed(), step(), learning(), memory(), ranks(), checkpoints_and_restarts(), gpus()],
         [annotation("Checkpoints", f"caravan_checkpoint_last_success_timestamp_seconds{{{JOB}}} * 1000", BLUE, "checkpoint",
                     value_is_time=True),

@@ -165,7 +165,7 @@ def board(uid, title, description, variables, lines, annotations=()):
     return {"uid": uid, "title": title, "description": description, "tags": [TAG], "schemaVersion": 39, "version": 1,
             "editable": True, "graphTooltip": 1, "refresh": "30s", "time": {"from": "now-1h", "to": "now"}, "timezone": "browser",
             "fiscalYearStartMonth": 0, "weekStart": "", "timepicker": {}, "liveNow": False,
-            "links": [{"type": "dashboards", "title": "Caravan", "tags": [TAG], "asDropdown": False, "includeVars": True,
+            "links": [{"type": "dashboards", "title": "Caravan", "tags": [TAG], "asDropdown": False, "includeVars": False,
                        "keepTime": True, "icon": "external link", "targetBlank": False, "tooltip": "", "url": ""}],
             "annotations": {"list": [built_in, *annotations]},
             "templating": {"list": [datasource_variable(), *variables]}, "panels": panels}

@@ -50,11 +50,11 @@ def tearDownModule():
 class Release:
     """Of one helm."""
 
-    def __init__(self, which: str):
-        self.which = which
+    def __init__(self, which: str, namespace: str = NAMESPACE):
+        self.which, self.namespace = which, namespace
 
     def run(self, verb: str, *arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess:
-        return helm(self.which, verb, "caravan", *arguments, "--namespace", NAMESPACE, check=check,
+        return helm(self.which, verb, "caravan", *arguments, "--namespace", self.namespace, check=check,
                     KUBECONFIG=str(FOLDER / "kubeconfig"), HELM_CACHE_HOME=str(FOLDER / "helm"), KUBECACHEDIR=str(FOLDER / "cache"))
 
 
@@ -165,6 +165,49 @@ class Kept(OnAServer):
         Release("helm4").run("uninstall")
         answer = self.server.call("GET", DEFINITION)
         self.assertTrue(answer.status == 404 or "deletionTimestamp" in answer.body["metadata"], answer.message())
+
+
+class Operators(OnAServer):
+    """Of a job there is one."""
+
+    OF_A_TEAM = ("--set", "scope=Namespace,crds.enabled=false,clusterObjects.shared=false")
+
+    def setUp(self):
+        super().setUp()
+        self.server.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
+
+    def remove(self) -> None:
+        for which in HELMS:
+            Release(which, "team").run("uninstall", "--ignore-not-found", check=False)
+        super().remove()
+
+    def is_refused(self, done: subprocess.CompletedProcess, namespace: str) -> None:
+        self.assertNotEqual(0, done.returncode)
+        self.assertIn(f"the same jobs have an operator in {namespace}", done.stderr)
+
+    def test_the_release_with_what_teams_share_does_not_become_an_operator_over_theirs(self):
+        for which in HELMS:
+            with self.subTest(which):
+                self.addCleanup(self.remove)
+                shared, team = Release(which), Release(which, "team")
+                shared.run("install", CHART, "--set", "operator.enabled=false")
+                team.run("install", CHART, *self.OF_A_TEAM)
+                self.is_refused(shared.run("upgrade", CHART, "--set", "crds.keep=true", check=False), "team")
+                shared.run("upgrade", CHART, "--reset-then-reuse-values", "--set", "crds.keep=true")
+                self.assertEqual(404, self.server.call("GET", DEPLOYMENT).status)
+                team.run("upgrade", CHART, *self.OF_A_TEAM)
+                self.remove()
+
+    def test_a_team_gets_none_beside_that_of_the_cluster(self):
+        for which in HELMS:
+            with self.subTest(which):
+                self.addCleanup(self.remove)
+                cluster, team = Release(which), Release(which, "team")
+                cluster.run("install", CHART)
+                self.is_refused(team.run("install", CHART, *self.OF_A_TEAM, check=False), NAMESPACE)
+                cluster.run("upgrade", CHART, "--set", "scope=Namespace")
+                team.run("install", CHART, *self.OF_A_TEAM)
+                self.remove()
 
 
 class Monitoring(OnAServer):

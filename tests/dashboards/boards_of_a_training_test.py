@@ -10,17 +10,18 @@ import time
 import unittest
 
 import browser
-from scene import JOB, SCRAPE_SECONDS, scene
+from scene import JOB, NAMESPACE, OPERATOR_NAMESPACE, SCRAPE_SECONDS, scene
 
 import boards  # noqa: E402, which scene has put on the path
 
 PATIENCE_SECONDS = 240  # it takes less than a minute; a busy machine gets this long
 MINUTES = 2
-VARIABLES = {"namespace": ".*", "job": JOB, "__rate_interval": f"{4 * SCRAPE_SECONDS}s"}
+NAMESPACES = {"fleet": ".*", "job": NAMESPACE, "operator": OPERATOR_NAMESPACE}
 
 
-def substitute(expression):
-    return re.sub(r"\$\{?(\w+)\}?", lambda match: VARIABLES[match.group(1)], expression)
+def substitute(expression, board):
+    variables = {"namespace": NAMESPACES[board], "job": JOB, "__rate_interval": f"{4 * SCRAPE_SECONDS}s"}
+    return re.sub(r"\$\{?(\w+)\}?", lambda match: variables[match.group(1)], expression)
 
 
 def targets():
@@ -28,12 +29,13 @@ def targets():
     for board in boards.BOARDS:
         for panel in json.loads(boards.path_of(board).read_text())["panels"]:
             for target in panel.get("targets", []):
-                yield f"{board}: {panel['title']}: {target['refId']}", target | {"needs_a_gpu": browser.needs_a_gpu(panel)}
+                yield f"{board}: {panel['title']}: {target['refId']}", target | {
+                    "expr": substitute(target["expr"], board), "needs_a_gpu": browser.needs_a_gpu(panel)}
 
 
 def has_values(prometheus, target):
     """A number, as a panel of the last minutes shows it."""
-    query, now = substitute(target["expr"]), time.time()
+    query, now = target["expr"], time.time()
     if target.get("instant"):
         result = prometheus.ask("query", query=query)["result"]
         values = [series["value"][1] for series in result]
@@ -72,7 +74,7 @@ class BoardsOfATraining(unittest.TestCase):
         for board in boards.BOARDS:
             for one in json.loads(boards.path_of(board).read_text())["annotations"]["list"]:
                 if "expr" in one:
-                    self.prometheus.ask("query", query=substitute(one["expr"]))
+                    self.prometheus.ask("query", query=substitute(one["expr"], board))
 
     def test_every_panel_is_drawn_in_a_browser(self):
         with browser.page(self.prometheus, MINUTES) as port, tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """Writes docs/images: every board of a real training, rendered with Grafana's own panel components.
 
-    pictures.py [MINUTES]    of training before the pictures are taken; default: 3
+    pictures.py [MINUTES]    of training before the pictures are taken; default: 10, since speeds are over 5 minutes
 """
 
 import sys
@@ -23,4 +23,4 @@ def main(minutes):
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 10)

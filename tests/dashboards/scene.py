@@ -15,6 +15,7 @@ import training  # noqa: E402
 from local_prometheus import LocalPrometheus, free_port  # noqa: E402
 from operator_replay import JOB, NAMESPACE, replay  # noqa: E402
 
+OPERATOR_NAMESPACE = "caravan-system"
 PROGRAMS = pathlib.Path(os.environ.get("CARAVAN_BIN", REPOSITORY / "build/release/bin"))
 SCRAPE_SECONDS = 1
 # Two ranks that do the same work, so that one may be slower than the other.
@@ -67,7 +68,7 @@ def scene():
         prometheus = stack.enter_context(LocalPrometheus(SCRAPE_SECONDS))
         wait_for_agents(process, port, log)
         prometheus.scrape([{"targets": [f"127.0.0.1:{port}"], "labels": {"namespace": NAMESPACE}},
-                           {"targets": [f"127.0.0.1:{operator}"]}])
+                           {"targets": [f"127.0.0.1:{operator}"], "labels": {"namespace": OPERATOR_NAMESPACE}}])
         yield prometheus
         if process.poll() is not None:
             raise RuntimeError(f"the training ended meanwhile: {log.read_text()[-3000:]}")

@@ -11,8 +11,10 @@
 {{/* Image of the program whose key is given: (list . "operator"). */}}
 {{- define "caravan.image" -}}
 {{- $root := index . 0 }}
+{{- $program := index . 1 }}
 {{- with $root.Values.images -}}
-{{ .registry }}/{{ get . (index $ 1) }}:{{ .tag | default $root.Chart.AppVersion }}
+{{ .registry }}/{{ get . $program }}
+{{- with dig "digests" $program "" . }}@{{ . }}{{ else }}:{{ .tag | default $root.Chart.AppVersion }}{{ end }}
 {{- end }}
 {{- end }}
 
@@ -190,14 +192,29 @@ capabilities:
 {{- if and (include "caravan.wantsMonitoring" .) (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
 {{- end }}
 
+{{/* Namespaces with another operator for the same jobs, as far as the cluster is asked, which `helm template` does not do. One in our
+     own has our names, which Helm refuses; who has no rights in the cluster (clusterObjects.own) may not look there. */}}
+{{- define "caravan.otherOperators" -}}
+{{- $namespaces := list }}
+{{- if eq .Values.scope "Cluster" }}
+{{- range (lookup "apps/v1" "Deployment" "" "").items }}
+{{- if eq (dig "labels" "app.kubernetes.io/name" "" .metadata) "caravan-operator" }}
+{{- $namespaces = append $namespaces .metadata.namespace }}
+{{- end }}
+{{- end }}
+{{- else if .Values.clusterObjects.own }}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "caravan-operator").subjects }}
+{{- $namespaces = append $namespaces .namespace }}
+{{- end }}
+{{- end }}
+{{- without $namespaces .Release.Namespace | join ", " }}
+{{- end }}
+
 {{/* Refuses, with what to set, what the API server would refuse without saying so. */}}
 {{- define "caravan.refuseWhatCannotBe" -}}
 {{- $version := .Capabilities.KubeVersion.Version }}
 {{- if and .Values.admissionPolicies.enabled (semverCompare "<1.30.0-0" $version) }}
 {{- fail (printf "admission policies need Kubernetes 1.30, and this is %s: set admissionPolicies.enabled=false" $version) }}
-{{- end }}
-{{- if and .Values.flowControl.enabled (semverCompare "<1.29.0-0" $version) }}
-{{- fail (printf "flow control needs Kubernetes 1.29, and this is %s: set flowControl.enabled=false" $version) }}
 {{- end }}
 {{- if and (eq .Values.scope "Cluster") (not .Values.clusterObjects.own) }}
 {{- fail "scope=Cluster needs clusterObjects.own=true: its rights belong to the cluster" }}
@@ -212,6 +229,11 @@ capabilities:
 {{- if and .Values.service.enabled (not .Values.operator.enabled) (not $certificate.secretName) (not $certificate.certManager.issuerName) }}
 {{- fail "without an operator nobody keeps the job service's certificate: set service.certificate.secretName or service.certificate.certManager.issuerName" }}
 {{- end }}
+{{- if .Values.operator.enabled }}
+{{- with include "caravan.otherOperators" . }}
+{{- fail (printf "the same jobs have an operator in %s: uninstall that, or set operator.enabled=false (what was set stays with --reset-then-reuse-values)" .) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Of what `helm test` makes: it goes when the test has passed, and before the next. */}}
@@ -219,6 +241,7 @@ capabilities:
   name: caravan-check
   namespace: {{ .Release.Namespace }}
   labels:
+    app.kubernetes.io/name: caravan-check
     app.kubernetes.io/part-of: caravan
   annotations:
     helm.sh/hook: test
