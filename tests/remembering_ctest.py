@@ -7,10 +7,11 @@ Tests with a label that ends in _by_turns take long: each runs on one day of thr
 "all" or none; by hand ctest runs it whenever it is asked.
 
 What a test is: its programs, those of the build that it may start, what it may read of the checkout (every file that git knows
-but C++ sources), the processor, and the day that chooses its cases (CARAVAN_TEST_DAY). A test with the
-label `alone` starts no program. Those with the label `lint` read sources, and so run always; so does everything that has its turn
-with CARAVAN_TEST_AGAIN=1, and where git knows no checkout, and everything where the day is "all" or none. What has passed stands
-in the build folder, and goes with it.
+but C++ sources, and of those its REQUIRED_FILES), the processor, Debian's packages, the user, and the day that chooses its cases
+(CARAVAN_TEST_DAY). A test with the label `alone` starts no program. Those with the label `lint` read sources, and so run always; so
+does everything that has its turn with CARAVAN_TEST_AGAIN=1, and where git knows no checkout, and everything where the day is "all"
+or none. With a test run again those that it DEPENDS on: it looks at what they have done. What has passed stands in the build folder,
+and goes with it; what has failed since, whoever asked for it, has not passed.
 """
 
 import hashlib
@@ -27,6 +28,8 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALWAYS, ALONE, BY_TURNS = "lint", "alone", "_by_turns"
 NOT_READ = (".cc", ".h", ".cu")
+PASSED = "run"  # in ctest's report
+PACKAGES = pathlib.Path("/var/lib/dpkg/status")
 
 
 def digest(*parts: str) -> str:
@@ -38,6 +41,7 @@ class Test:
         properties = {each["name"]: each["value"] for each in shown["properties"]}
         self.number, self.name, self.command = number, shown["name"], shown.get("command", [])
         self.labels = properties.get("LABELS", [])
+        self.required_files, self.depends = properties.get("REQUIRED_FILES", []), properties.get("DEPENDS", [])
         # These come with the tests that need them.
         self.is_fixture = "FIXTURES_SETUP" in properties or "FIXTURES_CLEANUP" in properties
 
@@ -57,10 +61,12 @@ class Build:
                    if path.is_file() and os.access(path, os.X_OK) and path not in own]
         self._programs = digest(*(f"{path} {self._of(path)}" for path in helpers))
         flags = next((line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
-        self._checkout = digest(platform.release(), flags, *(f"{path} {self._of(path)}" for path in files))
+        packages = [PACKAGES] if PACKAGES.exists() else []
+        self._checkout = digest(platform.release(), flags, str(os.geteuid()),
+                                *(f"{path} {self._of(path)}" for path in [*packages, *files]))
 
     def key(self, test: Test, day: str) -> str:
-        own = [f"{word} {self._of(pathlib.Path(word))}" for word in test.command if os.path.isfile(word)]
+        own = [f"{word} {self._of(pathlib.Path(word))}" for word in [*test.command, *test.required_files] if os.path.isfile(word)]
         programs = "" if ALONE in test.labels else self._programs
         return digest(day, self._checkout, programs, *test.command, *own)
 
@@ -90,57 +96,96 @@ def shown(preset: str, *filters: str) -> list[dict]:
 
 
 def read_report(report: pathlib.Path) -> dict[str, str]:
-    """Of each test how it ended; `run` is passed."""
+    """Of each test how it ended."""
     if not report.exists():
         return {}
     return {case.get("name"): case.get("status") for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase")}
 
 
-def run_those(preset: str, jobs: str, tests: list[Test]) -> tuple[int, set[str]]:
-    """The exit code, and the names of those that have passed. Beside filters, ctest would number what is left of them."""
+class Memory:
+    """What has passed, each as it was."""
+
+    def __init__(self, preset: str) -> None:
+        self._path = ROOT / "build" / preset / "passed_tests.json"
+        self._keys = json.loads(self._path.read_text()) if self._path.exists() else {}
+
+    def has(self, test: Test, keys: dict[str, str]) -> bool:
+        return test.name in keys and self._keys.get(test.name) == keys[test.name]
+
+    def learn(self, ends: dict[str, str], keys: dict[str, str]) -> None:
+        for name, end in ends.items():
+            if end != PASSED:
+                self._keys.pop(name, None)
+            elif name in keys:
+                self._keys[name] = keys[name]
+        written = self._path.with_suffix(".new")
+        written.write_text(json.dumps(self._keys))
+        written.replace(self._path)
+
+
+def run(preset: str, jobs: str, *arguments: str | pathlib.Path) -> tuple[int, dict[str, str]]:
+    """The exit code, and how each test ended."""
     with tempfile.TemporaryDirectory() as name:
-        numbers, report = pathlib.Path(name) / "numbers", pathlib.Path(name) / "report.xml"
-        numbers.write_text("0,0,0," + ",".join(str(test.number) for test in tests) + "\n")
-        code = ctest(preset, "-j", jobs, "-I", numbers, "--output-junit", report).returncode
-        ends = read_report(report)
-        missing = [test.name for test in tests if test.name not in ends]
-        if missing:
-            print(f"ctest did not run {len(missing)} tests that it was asked for, such as {missing[0]}", file=sys.stderr)
-        return code or bool(missing), {name for name, end in ends.items() if end == "run"}
+        report = pathlib.Path(name) / "report.xml"
+        code = ctest(preset, "-j", jobs, *arguments, "--output-junit", report).returncode
+        return code, read_report(report)
+
+
+def run_those(preset: str, jobs: str, tests: list[Test]) -> tuple[int, dict[str, str]]:
+    """Beside filters, ctest would number what is left of them."""
+    with tempfile.NamedTemporaryFile("w", suffix=".numbers") as numbers:
+        numbers.write("0,0,0," + ",".join(str(test.number) for test in tests) + "\n")
+        numbers.flush()
+        code, ends = run(preset, jobs, "-I", numbers.name)
+    missing = [test.name for test in tests if test.name not in ends]
+    if missing:
+        print(f"ctest did not run {len(missing)} tests that it was asked for, such as {missing[0]}", file=sys.stderr)
+    return code or bool(missing), ends
+
+
+def those_left(today: list[Test], memory: Memory, keys: dict[str, str]) -> list[Test]:
+    names = {test.name for test in today if not memory.has(test, keys)}
+    by_name = {test.name: test for test in today}
+    waiting = list(names)
+    while waiting:
+        needed = set(by_name[waiting.pop()].depends) & by_name.keys() - names
+        names |= needed
+        waiting.extend(needed)
+    return [test for test in today if test.name in names]
+
+
+def run_all(preset: str, jobs: str, *filters: str) -> int:
+    code, ends = run(preset, jobs, *filters)
+    Memory(preset).learn(ends, {})
+    return code
 
 
 def main(preset: str, jobs: str, *filters: str) -> int:
     day = os.environ.get("CARAVAN_TEST_DAY", "all")
     if day == "all":
-        return ctest(preset, "-j", jobs, *filters).returncode
+        return run_all(preset, jobs, *filters)
     tests = [Test(number, each) for number, each in enumerate(shown(preset), start=1)]
     wanted = {each["name"] for each in shown(preset, *filters)}
     asked = [test for test in tests if test.name in wanted and not test.is_fixture]
     if not asked:
-        return ctest(preset, "-j", jobs, *filters).returncode
+        return run_all(preset, jobs, *filters)
     today = [test for test in asked if test.has_its_turn(int(day))]
     if len(today) < len(asked):
         print(f"{len(asked) - len(today)} of {len(asked)} tests have their turn on another day (CARAVAN_TEST_DAY=all has them run)",
               file=sys.stderr, flush=True)
 
-    memory = ROOT / "build" / preset / "passed_tests.json"
-    remembered = json.loads(memory.read_text()) if memory.exists() else {}
     files = files_of_checkout()
-    keys = {}
-    if files and not os.environ.get("CARAVAN_TEST_AGAIN"):
-        build = Build(memory.parent, tests, files)
-        keys = {test.name: build.key(test, day) for test in today if ALWAYS not in test.labels}
-    left = [test for test in today if test.name not in keys or remembered.get(test.name) != keys[test.name]]
+    build = Build(ROOT / "build" / preset, tests, files)
+    keys = {test.name: build.key(test, day) for test in today if ALWAYS not in test.labels} if files else {}
+    memory = Memory(preset)
+    left = today if os.environ.get("CARAVAN_TEST_AGAIN") else those_left(today, memory, keys)
     if len(left) < len(today):
         print(f"{len(today) - len(left)} of {len(today)} tests have passed today as they are, and do not run again "
               "(CARAVAN_TEST_AGAIN=1 has them run)", file=sys.stderr, flush=True)
     if not left:
         return 0
-    code, passed = run_those(preset, jobs, left)
-    remembered.update({name: keys[name] for name in passed if name in keys})
-    written = memory.with_suffix(".new")
-    written.write_text(json.dumps(remembered))
-    written.replace(memory)
+    code, ends = run_those(preset, jobs, left)
+    memory.learn(ends, keys)
     return code
 
 

@@ -21,6 +21,8 @@ set_tests_properties(alone PROPERTIES LABELS "unit;alone")
 set_tests_properties(style PROPERTIES LABELS lint)
 set_tests_properties(up PROPERTIES FIXTURES_SETUP room)
 set_tests_properties(sure PROPERTIES FIXTURES_REQUIRED room)
+set_tests_properties(alone PROPERTIES REQUIRED_FILES "${CMAKE_SOURCE_DIR}/read.cc")
+set_tests_properties(shaky PROPERTIES DEPENDS sure)
 foreach(number RANGE 1 9)
   add_test(NAME long${number} COMMAND sh "${CMAKE_SOURCE_DIR}/count.sh" long${number} "${CMAKE_SOURCE_DIR}/sure.sh")
   set_tests_properties(long${number} PROPERTIES LABELS whole_by_turns FIXTURES_REQUIRED hall)
@@ -44,7 +46,8 @@ class Project:
         self.write("count.sh", 'echo "$1" >> "$(dirname "$0")/ran"\nexec sh "$2"\n')
         for name in ("sure", "shaky", "alone", "style", "up"):
             self.write(f"{name}.sh", "exit 0\n")
-        self.write("main.cc", "")
+        for name in ("main.cc", "read.cc"):
+            self.write(name, "")
         self.program = folder / "build/small/bin/program"
         self.program.write_text("old")
         self.program.chmod(0o755)
@@ -85,6 +88,21 @@ class RememberingCtest(unittest.TestCase):
         self.assertEqual(self.project.run(), (0, ["style", "sure", "up"]))
         self.assertEqual(self.project.run(), (0, ["style"]))
 
+    def test_what_fails_when_it_is_run_for_another_reason_has_not_passed(self) -> None:
+        self.project.write("sure.sh", "exit $(cat \"$(dirname \"$0\")/build/code\")\n")
+        for asked in ({"CARAVAN_TEST_AGAIN": "1"}, {"day": "all"}):
+            self.project.write("build/code", "0")
+            self.assertEqual(self.project.run()[0], 0)
+            self.project.write("build/code", "1")
+            self.assertEqual(self.project.run(**asked), (8, self.ALL))
+            self.assertEqual(self.project.run(), (8, ["style", "sure", "up"]), asked)
+
+    def test_with_a_test_run_those_that_it_depends_on(self) -> None:
+        self.project.write("shaky.sh", "exit $(cat \"$(dirname \"$0\")/build/code\")\n")
+        self.project.write("build/code", "1")
+        self.assertEqual(self.project.run()[0], 8)
+        self.assertEqual(self.project.run(), (8, ["shaky", "style", "sure", "up"]))
+
     def test_filters_hold_and_nothing_that_they_ask_for_is_left_out(self) -> None:
         self.assertEqual(self.project.run(filters=("-R", "shaky|alone")), (0, ["alone", "shaky"]))
         self.assertEqual(self.project.run(filters=("-L", "unit|lint")), (0, ["style"]))
@@ -119,6 +137,8 @@ class RememberingCtest(unittest.TestCase):
         self.project.run()
         self.project.write("main.cc", "int main() {}")
         self.assertEqual(self.project.run(), (0, ["style"]))
+        self.project.write("read.cc", "int read() {}")
+        self.assertEqual(self.project.run(), (0, ["alone", "style"]))
         for name in ("case.yaml", "page.md"):
             self.project.write(name, "a: 1")
             self.assertEqual(self.project.run(), (0, self.ALL), name)

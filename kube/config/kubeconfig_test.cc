@@ -163,6 +163,8 @@ TEST_F(Kubeconfig, AStopEndsAnExecPluginThatHangs) {
 
 TEST_F(Kubeconfig, InAPodTheEnvironmentAndTheServiceAccountSayAll) {
   write("sa/namespace", "team\n");
+  for (const char* name : {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"})
+    ::unsetenv(name);  // of a pod that runs the test
   EXPECT_FALSE(in_cluster_config(folder_.path("sa"))) << "not in a pod";
   ::setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
   ::setenv("KUBERNETES_SERVICE_PORT", "443", 1);

@@ -101,6 +101,7 @@ class EvilTenant(ClusterTest):
     LARGE_OBJECTS = 100
     LIARS = 3
     NODES = 500
+    PIPELINES = 3
 
     @classmethod
     def setUpClass(cls):
@@ -200,6 +201,24 @@ class EvilTenant(ClusterTest):
         wait_until("a first pod", lambda: self.api.get(f"api/v1/namespaces/{EVIL}/pods/large-0-a1"))
         with self.nobody_is_hurt(steps=50):  # of two seconds, beside 16,384 pods on two cores
             pass
+
+    def test_pipelines_of_very_many_stages(self):
+        names = [f"deep-{number}" for number in range(self.PIPELINES)]
+        with self.nobody_is_hurt(steps=50):
+            apply(*(self.deep_job(name) for name in names))
+            for name in names:
+                wait_until("a plan", lambda job=name: self.condition(job, "Planned", EVIL)["status"] == "True")
+
+    @classmethod
+    def deep_job(cls, name):
+        """Whose schedule has more ops than any other of that many stages."""
+        job = cls.job_of(256, name)
+        job["spec"]["model"] = {"architecture": {"hiddenSize": 64, "layers": 2048, "heads": 4, "ffnSize": 128,
+                                                 "vocabSize": 256}}
+        job["spec"]["training"]["globalBatchSequences"] = 1024
+        job["spec"]["parallelism"] = {"mode": "Manual", "tensor": 1, "pipeline": 256, "data": 1,
+                                      "schedule": "Interleaved", "virtualStages": 8}
+        return job
 
     @staticmethod
     def job_of(nodes, name):
@@ -366,6 +385,7 @@ class Soak(EvilTenant):
 
     LARGE_OBJECTS = 500
     NODES = 16_384  # the most that a job may have
+    PIPELINES = 16
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <boost/json/serialize.hpp>
+#include <csignal>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -64,6 +65,7 @@ class NewLeader : public ::testing::Test {
     if (path.find("/leases/") != std::string::npos) return answer_lease(exchange);
     if (method != "GET") {
       ++writes_;
+      if (writes_hang_ && !path.ends_with("/events")) return hang_as_a_write(exchange);
       return exchange.reply(403, status_json(403, "Forbidden"));
     }
     if (query.find("watch=") != std::string::npos) {
@@ -79,8 +81,20 @@ class NewLeader : public ::testing::Test {
     listed_.insert(path);
   }
 
+  void hang_as_a_write(Exchange& exchange) {
+    struct UnderWay {
+      std::atomic<int>& writes;
+      ~UnderWay() { --writes; }
+    };
+    ++under_way_;
+    const UnderWay until_it_ends{under_way_};
+    exchange.hang();
+  }
+
   // Free once all caches are filled.
   void answer_lease(Exchange& exchange) {
+    if (exchange.request().method != "GET" && holder_in(exchange.request().body).empty())
+      return take_back(exchange);
     const std::scoped_lock lock(mutex_);
     if (exchange.request().method == "GET") {
       if (!elected_ && listed_.size() == kResources) lease_.at("spec").as_object()["holderIdentity"] = "";
@@ -91,10 +105,28 @@ class NewLeader : public ::testing::Test {
     exchange.reply(200, boost::json::serialize(lease_));
   }
 
+  static std::string holder_in(const std::string& lease) {
+    return kube::text_at(kube::parse_json(lease, "lease").value(), {"spec", "holderIdentity"});
+  }
+
+  // What was being written when it came has a while to end.
+  void take_back(Exchange& exchange) {
+    for (int i = 0; i < 500 && under_way_ > 0; ++i) std::this_thread::sleep_for(10ms);
+    under_way_when_it_was_given_back_ = under_way_.load();
+    is_given_back_ = true;
+    if (keeps_who_gives_back_) exchange.hang();
+    exchange.reply(200, exchange.request().body);
+  }
+
   std::atomic<bool> elected_{false};
   std::atomic<bool> lists_again_{false};
   std::atomic<bool> lists_pass_{false};
   std::atomic<int> writes_{0};  // but of the lease
+  std::atomic<bool> writes_hang_{false};
+  std::atomic<int> under_way_{0};  // of those that hang
+  std::atomic<bool> keeps_who_gives_back_{false};
+  std::atomic<bool> is_given_back_{false};
+  std::atomic<int> under_way_when_it_was_given_back_{-1};
   std::mutex mutex_;
   std::set<std::string> listed_;
   kube::Json lease_ =
@@ -114,6 +146,25 @@ TEST_F(NewLeader, WritesNothingBeforeItsCachesAreAsNewAsItsElection) {
   EXPECT_EQ(writes_, 0) << "while the pods are being listed";
   let_lists_pass();
   test::await([&] { return writes_ > 0; });
+}
+
+TEST_F(NewLeader, EndsWhatItWritesBeforeItGivesItsLeaseBack) {
+  writes_hang_ = true;
+  let_lists_pass();
+  test::await([&] { return under_way_ > 0; });
+  program_->signal_group(SIGTERM);
+  EXPECT_EQ(program_->wait(), (ExitStatus{.exit_code = static_cast<int>(ExitCode::kDone)}));
+  EXPECT_EQ(under_way_when_it_was_given_back_, 0);
+}
+
+TEST_F(NewLeader, ASecondSignalEndsItWhateverItWaitsFor) {
+  keeps_who_gives_back_ = true;
+  let_lists_pass();
+  test::await([&] { return writes_ > 0; });
+  program_->signal_group(SIGTERM);
+  test::await([&] { return is_given_back_.load(); });
+  program_->signal_group(SIGTERM);
+  EXPECT_EQ(program_->wait(), (ExitStatus{.exit_code = static_cast<int>(ExitCode::kInterrupted)}));
 }
 
 }  // namespace
