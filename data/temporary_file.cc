@@ -41,11 +41,11 @@ bool rename_to_a_new_name(const std::string& from, const std::string& to) {
   return errno == ENOENT && std::rename(from.c_str(), to.c_str()) == 0;
 }
 
-// Makes the names in it durable.
+// Makes the names in it durable, where it may be read and its file system does such a thing.
 bool sync_folder_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
   const UniqueFd folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return folder && ::fsync(folder.get()) == 0;
+  return (folder && ::fsync(folder.get()) == 0) || errno == EACCES || errno == EINVAL;
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Result<TemporaryFile> TemporaryFile::create(const std::string& path, bool replac
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (descriptor_) ::unlink(present_path_.c_str());
+  if (descriptor_) ::unlink(hidden_path_.c_str());
 }
 
 Status TemporaryFile::write(int64_t offset, std::span<const std::byte> bytes) {
@@ -106,15 +106,13 @@ Status TemporaryFile::sync() {
 Status TemporaryFile::commit() {
   if (Status synced = sync(); !synced) return synced;
   if (Status named = give_name(); !named) return named;
-  present_path_ = path_;
-  if (!sync_folder_of(path_)) return cannot("make the name durable", path_, errno);
   descriptor_.reset();
-  return {};
+  return sync_folder_of(path_) ? Status{} : cannot("make the name durable", path_, errno);
 }
 
 Status TemporaryFile::give_name() {
-  const bool is_named = replace_ ? std::rename(present_path_.c_str(), path_.c_str()) == 0
-                                 : rename_to_a_new_name(present_path_, path_);
+  const bool is_named = replace_ ? std::rename(hidden_path_.c_str(), path_.c_str()) == 0
+                                 : rename_to_a_new_name(hidden_path_, path_);
   if (is_named) return {};
   return errno == EEXIST ? exists_already(path_) : cannot("give the file its name", path_, errno);
 }

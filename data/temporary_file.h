@@ -38,14 +38,14 @@ class TemporaryFile {
  private:
   TemporaryFile(std::string path, std::string hidden_path, UniqueFd descriptor, bool replace)
       : path_(std::move(path)),
-        present_path_(std::move(hidden_path)),
+        hidden_path_(std::move(hidden_path)),
         descriptor_(std::move(descriptor)),
         replace_(replace) {}
   Status give_name();
 
   std::string path_;
-  std::string present_path_;  // hidden until it has its name
-  UniqueFd descriptor_;       // open until committed
+  std::string hidden_path_;  // until it has its name
+  UniqueFd descriptor_;      // open until committed
   bool replace_;
 };
 

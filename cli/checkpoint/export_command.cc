@@ -98,8 +98,9 @@ Status export_step(const CheckpointFolder& folder, const ExportOptions& options)
   const Status written = write(folder, options);
   const int step = folder.steps.front();
   if (written || !was_removed(folder, step)) return written;
-  return failure(fmt::format("{}: the job has removed it meanwhile, as keepLast says; export a newer one",
-                             folder.volume->shown(checkpoint::step_folder(step))));
+  return failure(
+      fmt::format("{}: the job has removed it meanwhile, as keepLast says; export a newer one ({})",
+                  folder.volume->shown(checkpoint::step_folder(step)), written.error().message));
 }
 
 void add_export_command(CLI::App& checkpoint, Action& action) {

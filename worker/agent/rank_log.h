@@ -25,7 +25,7 @@ inline constexpr std::chrono::milliseconds kBetweenLooks{250};
 
 // Where a disk has little room, so much of a log that was followed stays. What is before it is given back in
 // pieces.
-inline constexpr std::int64_t kKeptLogBytes = std::int64_t{64} << 20;
+inline constexpr std::int64_t kKeptLogBytes = std::int64_t{16} << 20;
 inline constexpr std::int64_t kLogBytesGivenBack = std::int64_t{1} << 20;
 
 // Reads a log while it is being written.

@@ -35,12 +35,18 @@ bool waits(const RankAnswer& answer) {
   return answer.activity && !saves(answer) && !answer.activity->operation().empty();
 }
 
+// Of a device the host hears once a step: it may wait for others, or be what they wait for.
+bool waits_for_its_device(const RankAnswer& answer) {
+  return waits(answer) && answer.activity->axis() == "device";
+}
+
 // In work of its own.
 double seconds_of(const RankAnswer& answer) {
   return saves(answer) ? answer.activity->saving().seconds() : answer.activity->seconds();
 }
 
 std::string work_of(const RankAnswer& answer) {
+  if (waits_for_its_device(answer)) return "waiting for its device";
   return saves(answer) ? answer.activity->saving().doing() : "in " + answer.activity->phase();
 }
 
@@ -78,12 +84,19 @@ std::string joined(const std::vector<std::string>& clauses) {
 class Picture {
  public:
   explicit Picture(const Stall& stall) : stall_(stall) {
+    const bool hosts_wait = std::ranges::any_of(stall.answers, [](const RankAnswer& answer) {
+      return waits(answer) && !waits_for_its_device(answer);
+    });
+    const bool somebody_works = std::ranges::any_of(
+        stall.answers, [&](const RankAnswer& answer) { return !waits(answer) && holds_up_for_long(answer); });
+    // Where hosts have come to the end of the step, the devices of those that have not hold them up.
+    const bool devices_hold_up = hosts_wait && !somebody_works;
     for (const RankAnswer& answer : stall.answers) {
       if (!answer.activity) {
         silent_.push_back(&answer);
-      } else if (waits(answer)) {
+      } else if (waits(answer) && !(devices_hold_up && waits_for_its_device(answer))) {
         ++waiting_[wait_of(*answer.activity)];
-      } else if (seconds_of(answer) >= kShareOfStall * stall.silent_seconds) {
+      } else if (holds_up_for_long(answer)) {
         stuck_.push_back(&answer);
       } else {
         ++working_[saves(answer) ? "checkpoint" : answer.activity->phase()];
@@ -117,6 +130,10 @@ class Picture {
   }
 
  private:
+  bool holds_up_for_long(const RankAnswer& answer) const {
+    return answer.activity && seconds_of(answer) >= kShareOfStall * stall_.silent_seconds;
+  }
+
   static int total(const std::map<std::string, int>& counts) {
     int all = 0;
     for (const auto& [what, count] : counts) all += count;
@@ -142,7 +159,7 @@ class Picture {
 
   const Stall& stall_;
   std::vector<const RankAnswer*> silent_;
-  std::vector<const RankAnswer*> stuck_;  // in work of their own, the longest first
+  std::vector<const RankAnswer*> stuck_;  // in work of their own or their device's, the longest first
   std::map<std::string, int> working_;    // ranks by what they do; those that began it lately
   std::map<std::string, int> waiting_;    // ranks by what they wait in
 };

@@ -129,6 +129,27 @@ TEST(Stall, WhoHangsInAskingTheOthersIsNotToBlameForItsPartOfACheckpoint) {
   EXPECT_THAT(failure.advice, HasSubstr("network"));
 }
 
+// A device that has stopped, and hosts that have come to the end of the step and wait for its rank.
+TEST(Stall, WhereHostsWaitTheDeviceThatHasNotEndedItsStepIsNamed) {
+  const Failure failure = describe_stall(after_step_120(
+      {waits(0, "synchronize", "device"), waits(4, "recv", "pipeline", 0), waits(8, "recv", "pipeline", 1)}));
+  EXPECT_THAT(failure.what, HasSubstr("rank 0 on node 0 has been waiting for its device for 30 s; 2 others "
+                                      "wait in recv from stage 0 (1), recv from stage 1 (1)"));
+  EXPECT_EQ(failure.rank, 0);
+  EXPECT_EQ(failure.suspect_node, 0);
+}
+
+TEST(Stall, DevicesThatWaitForARankAreNotNamedBeforeIt) {
+  std::vector<RankAnswer> answers{works(3, "data", 34)};
+  for (const int rank : {0, 1, 2}) answers.push_back(waits(rank, "synchronize", "device"));
+  answers.push_back(waits(4, "recv", "pipeline", 0));
+  const Failure failure = describe_stall(after_step_120(answers));
+  EXPECT_EQ(failure.rank, 3);
+  EXPECT_THAT(failure.what, HasSubstr("4 others wait in synchronize over device (3), recv from stage 0 (1)"));
+  answers = {waits(0, "synchronize", "device"), waits(1, "synchronize", "device")};
+  EXPECT_EQ(describe_stall(after_step_120(answers)).rank, -1) << "either may wait for the other";
+}
+
 TEST(Stall, WhenAllWaitNobodyIsToBlame) {
   const Failure failure =
       describe_stall(after_step_120({waits(0, "all_reduce", "tensor"), waits(1, "all_reduce", "tensor")}));

@@ -11,6 +11,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "common/host_port.h"
@@ -70,12 +72,17 @@ void Succession::watch(const std::stop_token& stop) {
 // None when this one ends first.
 std::vector<std::string> Succession::look_up(const std::stop_token& stop) const {
   const auto answer = std::make_shared<Answer>();
-  std::thread([answer, lookup = lookup_, name = config_.coordinator] {
-    auto addresses = lookup(name);
-    const std::scoped_lock lock(answer->mutex);
-    answer->addresses = std::move(addresses);
-    answer->changed.notify_all();
-  }).detach();
+  try {
+    std::thread([answer, lookup = lookup_, name = config_.coordinator] {
+      auto addresses = lookup(name);
+      const std::scoped_lock lock(answer->mutex);
+      answer->addresses = std::move(addresses);
+      answer->changed.notify_all();
+    }).detach();
+  } catch (const std::system_error& no_thread) {
+    spdlog::warn("no newer agent of node 0 is looked for: {}", no_thread.what());
+    return {};
+  }
   std::unique_lock lock(answer->mutex);
   answer->changed.wait(lock, stop, [&] { return answer->addresses.has_value(); });
   return answer->addresses.value_or(std::vector<std::string>());

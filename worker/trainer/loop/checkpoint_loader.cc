@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "checkpoint/folder/store.h"
@@ -35,12 +36,13 @@ tl::unexpected<Error> not_mounted(const Error& error) {
 }  // namespace
 
 CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open,
-                                   std::chrono::nanoseconds between)
+                                   std::chrono::nanoseconds between, std::chrono::milliseconds pause)
     : rank_(rank),
       options_(rank.options.checkpoint),
       reporter_(reporter),
       open_(std::move(open)),
       between_(between),
+      pause_(pause),
       plan_(file_plan_of(rank)),
       beginning_{.state = {},
                  .model = rank.options.model,
@@ -175,8 +177,7 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
   Outcome unavailable;
   for (const int step : steps) {
     const auto begin = PhaseClock::Clock::now();
-    Load end = load_together(step);
-    if (end == Load::Failing) end = load_together(step);  // as it may for a moment
+    const Load end = load_patiently(step);
     if (end == Load::Done) {
       const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
       report({.outcome = CheckpointOutcome::Resumed,
@@ -192,10 +193,11 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
                   refusal_.empty() ? "the checkpoint does not fit another rank's configuration" : refusal_);
     }
     const bool stays = end == Load::Failing && step < rank_.options.steps;
+    const bool is_last = step == steps.back();
     report({.outcome = CheckpointOutcome::Unusable,
             .step = step,
             .path = options_.path,
-            .message = why() + (stays ? "; it keeps its name, and an older one is tried" : "")});
+            .message = why() + (stays && !is_last ? "; it keeps its name, and an older one is tried" : "")});
     if (end != Load::Damaged && !stays) return cannot_read_now(step);
     if (stays && unavailable) unavailable = cannot_read_now(step);
     (stays ? failing_ : damaged_).push_back(step);
@@ -210,6 +212,17 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
 Outcome CheckpointLoader::cannot_read_now(int step) const {
   return fail(FailureReason::DataUnavailable,
               fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
+}
+
+// A volume that another server takes over gives nothing for some seconds.
+CheckpointLoader::Load CheckpointLoader::load_patiently(int step) {
+  Load end = load_together(step);
+  for (const auto pause : {pause_, 10 * pause_}) {
+    if (end != Load::Failing) break;
+    std::this_thread::sleep_for(pause);
+    end = load_together(step);
+  }
+  return end;
 }
 
 CheckpointLoader::Load CheckpointLoader::load_together(int step) {

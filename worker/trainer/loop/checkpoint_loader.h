@@ -40,9 +40,11 @@ using OpenFolder = std::function<Result<std::unique_ptr<checkpoint::Volume>>(con
 class CheckpointLoader {
  public:
   // rank and reporter outlive the loader. open: the job's folder of checkpoints. between: announcements that
-  // it still reads.
+  // it still reads. pause: before a checkpoint that its volume failed to give is read again, and ten times as
+  // long before it is read once more.
   CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open = checkpoint::make_volume,
-                   std::chrono::nanoseconds between = kBetweenMeetings);
+                   std::chrono::nanoseconds between = kBetweenMeetings,
+                   std::chrono::milliseconds pause = std::chrono::seconds(1));
 
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
   // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
@@ -70,6 +72,7 @@ class CheckpointLoader {
   Outcome resume_from(const std::vector<int>& steps);
   Outcome cannot_read_now(int step) const;
   Load load_together(int step);
+  Load load_patiently(int step);
   Load load(int step, JointWork& reading);
   Outcome own();
   Status take_over();
@@ -87,6 +90,7 @@ class CheckpointLoader {
   const Reporter& reporter_;
   const OpenFolder open_;
   const std::chrono::nanoseconds between_;
+  const std::chrono::milliseconds pause_;
   const checkpoint::FilePlan plan_;
   Beginning beginning_;
   Status may_begin_;

@@ -64,7 +64,7 @@ class Loader : public ::testing::Test {
     const auto open = [&](const std::string& path) {
       return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
     };
-    return CheckpointLoader(rank_, reporter_, open).resume();
+    return CheckpointLoader(rank_, reporter_, open, kBetweenMeetings, std::chrono::milliseconds(0)).resume();
   }
 
   Owner taken_by(const std::string& run, int attempt) {
@@ -248,14 +248,14 @@ TEST_F(Loader, GoesOnFromAnOlderOneWhereTheVolumeFailsToGiveTheNewest) {
   EXPECT_EQ(resumed->state.step, 10);
   const Parameter& first = rank_.parameters.layout.parameters.front();
   EXPECT_TRUE(rank_.parameters.value(first).eq(10).all().item<bool>());
-  EXPECT_EQ(calls.left(), 98) << "it is tried twice, and not again when the folder has been taken over";
+  EXPECT_EQ(calls.left(), 97) << "it is tried three times, and not again when the folder has been taken over";
   EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10))
       << "nobody knows whether it is damaged";
 }
 
 TEST_F(Loader, AVolumeThatFailsForAMomentCostsNoStep) {
   for (const int step : {10, 20}) save(step);
-  Failing calls(20, /*times=*/1);
+  Failing calls(20, /*times=*/2);
   const Resumed resumed = resume_with(calls);
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(resumed->state.step, 20);

@@ -36,13 +36,14 @@ Outcome compare(Communicator& world, const OpenedFiles& own, const std::string& 
            {static_cast<double>(own.files), static_cast<double>(own.tokens), static_cast<double>(own.sum)})) {
     opened.push_back({static_cast<int64_t>(files), static_cast<int64_t>(tokens), static_cast<int64_t>(sum)});
   }
-  const std::optional<std::string> other = difference(opened);
+  const std::optional<DataDifference> other = difference(opened);
   if (!other) return {};
+  const bool is_one = std::ranges::count(other->ranks, world.rank()) > 0;
   return tl::unexpected(TrainingFailure{
-      FailureReason::DataUnavailable,
+      is_one ? FailureReason::DataUnavailable : FailureReason::Communication,
       fmt::format("{}: {}; all nodes must see the same files: wait until nobody writes there any more, and "
                   "see whether it is the same folder on each",
-                  path, *other)});
+                  path, other->what)});
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ OpenedFiles opened_files(const BatchReader& reader) {
           .sum = checkpoint::crc32c(std::as_bytes(std::span(text)))};
 }
 
-std::optional<std::string> difference(const std::vector<OpenedFiles>& opened) {
+std::optional<DataDifference> difference(const std::vector<OpenedFiles>& opened) {
   const auto reads = [](const OpenedFiles& each) { return each != OpenedFiles(); };
   const auto first = std::ranges::find_if(opened, reads);
   std::vector<int> others;
@@ -83,9 +84,11 @@ std::optional<std::string> difference(const std::vector<OpenedFiles>& opened) {
   if (others.empty()) return std::nullopt;
   const OpenedFiles& other = opened[static_cast<std::size_t>(others.front())];
   const bool is_as_many = other.files == first->files && other.tokens == first->tokens;
-  return fmt::format("{} opened other files than rank {}: rank {} has {}, rank {} has {}", names_of(others),
-                     first - opened.begin(), first - opened.begin(), words_of(*first), others.front(),
-                     is_as_many ? "as many, of other names or lengths" : words_of(other));
+  std::string what =
+      fmt::format("{} opened other files than rank {}: rank {} has {}, rank {} has {}", names_of(others),
+                  first - opened.begin(), first - opened.begin(), words_of(*first), others.front(),
+                  is_as_many ? "as many, of other names or lengths" : words_of(other));
+  return DataDifference{std::move(what), std::move(others)};
 }
 
 Outcome compare_data(Communicator& world, const RankData& own, const DataOptions& paths) {

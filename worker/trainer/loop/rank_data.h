@@ -35,10 +35,15 @@ struct OpenedFiles {
 };
 OpenedFiles opened_files(const BatchReader& reader);
 
-// Which ranks opened others than the first one that reads; absent: none. opened: by rank. Pure.
-std::optional<std::string> difference(const std::vector<OpenedFiles>& opened);
+struct DataDifference {
+  std::string what;
+  std::vector<int> ranks;  // that opened others than the first one that reads
+};
+// Absent: there is none. opened: by rank. Pure.
+std::optional<DataDifference> difference(const std::vector<OpenedFiles>& opened);
 
-// All ranks come to the same. Throws CommunicationError when a peer is lost.
+// All ranks end where some differ, and these are the ones to look at. Throws CommunicationError when a peer
+// is lost.
 Outcome compare_data(Communicator& world, const RankData& own, const DataOptions& paths);
 
 }  // namespace caravan::trainer

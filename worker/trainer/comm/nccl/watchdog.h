@@ -48,8 +48,8 @@ class Watchdog {
   // From here on a thread looks once in so long.
   void start(std::chrono::milliseconds every);
   void look(Clock::time_point now);
-  // From here on there is no verdict any more, not even of a look that is under way, which may hang: nobody
-  // waits for it.
+  // From here on there is no verdict any more, not even of a look that is under way, which may hang. It is
+  // not waited for here.
   void stop();
 
   // Lanes that this rank has a place in, before anything is given to them.
