@@ -108,10 +108,9 @@ void declare_cluster(CLI::App& app, OperatorOptions& options) {
       ->default_str(std::to_string(options.cache_sync.count()))
       ->check(seconds)
       ->type_name("SECONDS");
-  // Beside the threads that write pods (execute.h) they leave some of the client's connections to others.
   app.add_option("--workers", options.workers, "Jobs that are looked after at once")
       ->capture_default_str()
-      ->check(CLI::Range(1, 24));
+      ->check(CLI::Range(1, 64));
 }
 
 void declare_serving(CLI::App& app, OperatorOptions& options) {

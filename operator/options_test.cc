@@ -88,7 +88,6 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
   const Case cases[] = {
       {{}, "--worker-image"},
       {{"--worker-image", "w", "--workers", "0"}, "--workers"},
-      {{"--worker-image", "w", "--workers", "25"}, "--workers"},
       {{"--worker-image", "w", "--probes", "8081"}, "--probes"},
       {{"--worker-image", "w", "--metrics", "8080"}, "--metrics"},
       {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},

@@ -139,6 +139,11 @@ Job read_job(const kube::Json& object) {
   return job;
 }
 
+bool is_left_alone(const Job& job) {
+  const std::string& manager = job.spec.managed_by();
+  return job.being_deleted || !(manager.empty() || manager == kController);
+}
+
 int ranks_per_node(const Job& job) {
   const auto document = kube::parse_json(job.status.plan().document(), "status.plan.document");
   const auto planned =

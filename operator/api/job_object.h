@@ -45,6 +45,8 @@ Job read_job(const kube::Json& object);
 Job read_job_but_spec(const kube::Json& object);
 void read_spec(const kube::Json& object, Job& job);
 
+// It is being deleted, or another controller looks after it.
+bool is_left_alone(const Job& job);
 // By the plan; 0 before there is one.
 int ranks_per_node(const Job& job);
 

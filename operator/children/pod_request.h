@@ -15,6 +15,7 @@ struct PodRequest {
   int restarts = 0;                // of the gang, so far
   int short_attempts = 0;          // of them in a row
   std::string certificates = {};   // the set that is complete
+  std::string image = {};          // where the job names none; empty: that of the settings
   std::string product_label = {};  // the GPUs that the plan was made for; empty: no node told
   std::vector<std::string> avoided_machines = {};
   const PodPlacement* placement = nullptr;  // of all of the job's pods; null: as the job itself says

@@ -90,17 +90,16 @@ JsonArray ports(const v1alpha1::Worker& worker, int node) {
 }
 
 const std::string& image_of(const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
-                            const Settings& settings) {
+                            const PodRequest& request, const Settings& settings) {
   if (!worker.image().empty()) return worker.image();
-  const bool on_gpus = plan.spec().resources().device().kind() != v1alpha1::Device::CPU;
-  return on_gpus && !settings.worker_image_cuda.empty() ? settings.worker_image_cuda : settings.worker_image;
+  return request.image.empty() ? usual_image(plan, settings) : request.image;
 }
 
 JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
                      const PodRequest& request, const Settings& settings, JsonArray mounts) {
   JsonObject result{
       {"name", kWorkerContainer},
-      {"image", image_of(worker, plan, settings)},
+      {"image", image_of(worker, plan, request, settings)},
       {"args", arguments(job, plan, request, settings)},
       {"env", pod_environment(job, request.node)},
       {"ports", ports(worker, request.node)},
@@ -142,6 +141,11 @@ void use_network_of_node(JsonObject& spec) {
 }
 
 }  // namespace
+
+const std::string& usual_image(const v1alpha1::JobPlan& plan, const Settings& settings) {
+  const bool on_gpus = plan.spec().resources().device().kind() != v1alpha1::Device::CPU;
+  return on_gpus && !settings.worker_image_cuda.empty() ? settings.worker_image_cuda : settings.worker_image;
+}
 
 Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
                 const Settings& settings) {

@@ -13,6 +13,9 @@
 
 namespace caravan::controller {
 
+// Of the pods of a job that names none.
+const std::string& usual_image(const v1alpha1::JobPlan& plan, const Settings& settings);
+
 kube::Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
                       const Settings& settings);
 

@@ -8,6 +8,7 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/pod_group.h"
+#include "operator/children/worker_pod.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/end_policy.h"
@@ -47,9 +48,10 @@ class Decider {
   Decision decide() {
     advance();
     if (queue_) std::ranges::move(queue_->notices, std::back_inserter(decision_.effects));
-    if (!is_left_alone()) {
+    if (!is_left_alone(job_)) {
       status().set_observed_generation(job_.generation);
-      if (!is_finished(status())) status().set_asked_for(fingerprint_of_wishes(job_));
+      if (!is_finished(status()) && forgets_former_wishes(job_, seen_.pods))
+        status().set_asked_for(fingerprint_of_wishes(job_));
       status().set_state(state_of(status()));
     }
     decision_.notes = story_of(seen_.job.status, status());
@@ -60,14 +62,9 @@ class Decider {
  private:
   v1alpha1::JobStatus& status() { return job_.status; }
 
-  bool is_left_alone() const {
-    const std::string& manager = job_.spec.managed_by();
-    return job_.being_deleted || !(manager.empty() || manager == kController);
-  }
-
   // The policies, in order; each may be the last one.
   void advance() {
-    if (is_left_alone()) return offer_to_other_clusters();
+    if (is_left_alone(job_)) return offer_to_other_clusters();
     if (is_finished(status())) return take(judge_finished(seen_, status(), now_));
     announce_steps(job_.spec, status());
     const bool planned = plan();
@@ -273,7 +270,7 @@ class Decider {
 
   bool replace_losses() {
     const FailureVerdict verdict =
-        judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_, seen_.leading_since);
+        judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_, seen_.reported_to_since);
     waits_for_word_ = verdict.course == Course::kGoesOn && verdict.word_may_follow;
     return restart(verdict);
   }
@@ -282,6 +279,9 @@ class Decider {
     if (status().attempt() == 0) status().set_attempt(1);
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
+    // One that is replaced is of the same version as the others.
+    if (seen_.pods.empty() || status().worker_image().empty())
+      status().set_worker_image(usual_image(decision_.plan, settings_));
     const bool makes_pods = !queue_->makes_no_pods && !waits_for_word_ && choose_domains();
     ChildrenVerdict children = judge_children(job_, seen_, decision_.plan, makes_pods, settings_, now_);
     decision_.new_certificates = children.new_certificates;

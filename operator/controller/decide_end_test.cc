@@ -159,7 +159,10 @@ TEST(Decide, ASuspensionThatNobodySawIsMadeUpForWhereItChangedWhatPodsAskFor) {
   EXPECT_EQ(missed.status.state(), "Suspended");
   EXPECT_EQ(missed.look_again, 1ms);
   snapshot.job.status = missed.status;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("delete train-0-a1", "delete train-1-a1"))
+      << "an operator that was interrupted begins again";
   snapshot.pods.clear();
+  snapshot.job.status = decide_at(snapshot).status;
   const Decision resumed = decide_at(snapshot);
   EXPECT_THAT(effects_of(resumed), Contains("create pods/train-0-a2"));
   EXPECT_EQ(resumed.status.restarts(), 0);

@@ -76,6 +76,8 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
 TEST(Decide, APodWhoseMachineDiedIsMadeAgainThoughTolerationsKeepItThere) {
   Snapshot snapshot = running_job();
   snapshot.pods[0].silent_since = kStart;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 300s)), IsEmpty()) << "nobody could report its steps";
+  snapshot.job.status.mutable_progress()->set_last_update_time(to_text(kStart));
   const Decision waits = decide_at(snapshot, kStart + 299s);
   EXPECT_THAT(effects_of(waits), IsEmpty());
   EXPECT_EQ(waits.look_again, 1s);
@@ -122,7 +124,7 @@ TEST(Decide, APodThatWasDrainedAwayWhileNobodyLedCostsNothing) {
   Snapshot snapshot = running_job();
   snapshot.pods.pop_back();
   snapshot.progress.reset();
-  snapshot.leading_since = kStart;
+  snapshot.reported_to_since = kStart;
   const Decision waits = decide_at(snapshot, kStart + 60s);
   EXPECT_THAT(effects_of(waits), IsEmpty());
   EXPECT_EQ(waits.status.attempt(), 1);

@@ -244,6 +244,7 @@ Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
                            .restarts = decision.status.restarts(),
                            .short_attempts = decision.status.short_attempts(),
                            .certificates = task.status.certificates().set(),
+                           .image = decision.status.worker_image(),
                            .product_label = decision.plan.gpu_product(),
                            .avoided_machines = avoided_machines(decision.status),
                            .placement = &decision.placement};

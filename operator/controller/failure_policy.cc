@@ -27,16 +27,16 @@ using NewestPods = std::unordered_map<int, const PodView*>;
 
 // When the coordinator has said at the latest why a pod is gone of which nothing is left: it may have been
 // drained away while nobody led. Nothing where there is no coordinator.
-std::optional<TimePoint> coordinator_tells_by(const NewestPods& newest, TimePoint leading_since) {
+std::optional<TimePoint> coordinator_tells_by(const NewestPods& newest, TimePoint reported_to_since) {
   const auto coordinator = newest.find(0);
   if (coordinator == newest.end() || !coordinator->second->alive()) return std::nullopt;
-  return leading_since + kToldWithin;
+  return reported_to_since + kToldWithin;
 }
 
 // When what may be told of a lost pod has come; nothing: it is judged at once.
-std::optional<TimePoint> word_comes_by(const PodView* pod, const NewestPods& newest, TimePoint leading_since,
-                                       TimePoint now) {
-  if (pod == nullptr) return coordinator_tells_by(newest, leading_since);
+std::optional<TimePoint> word_comes_by(const PodView* pod, const NewestPods& newest,
+                                       TimePoint reported_to_since, TimePoint now) {
+  if (pod == nullptr) return coordinator_tells_by(newest, reported_to_since);
   const auto ended = ended_by_itself(*pod) ? ended_at(*pod, now) : std::nullopt;
   return ended ? std::optional(*ended + kResultMayFollow) : std::nullopt;
 }
@@ -61,7 +61,7 @@ const PodView* absent_pod(const std::optional<JobProgress>& progress, const std:
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                             const std::vector<PodView>& pods, int nodes, TimePoint now,
-                            TimePoint leading_since) {
+                            TimePoint reported_to_since) {
   const bool running = is_true(status, conditions::kRunning);
   const auto newest = newest_by_node(pods);
   FailureVerdict verdict;
@@ -75,7 +75,7 @@ FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
       verdict.look_again = sooner(verdict.look_again, until(*pod->gone_by + kAMoment, now));
       continue;
     }
-    if (const auto at = word_comes_by(pod, newest, leading_since, now); at && now < *at) {
+    if (const auto at = word_comes_by(pod, newest, reported_to_since, now); at && now < *at) {
       verdict.look_again = sooner(verdict.look_again, until(*at, now));
       verdict.word_may_follow = true;
       continue;

@@ -24,6 +24,6 @@ const PodView* absent_pod(const std::optional<JobProgress>& progress, const std:
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                             const std::vector<PodView>& pods, int nodes, TimePoint now,
-                            TimePoint leading_since = {});
+                            TimePoint reported_to_since = {});
 
 }  // namespace caravan::controller

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "operator/api/conditions.h"
+#include "operator/api/job_conditions.h"
 #include "operator/api/missing_claim.h"
 #include "operator/api/names.h"
 #include "operator/children/pod_resources.h"
@@ -77,8 +79,12 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
       return refuse_plan(reasons::kInvalidSpec, missing + "; create the job again with one",
                          Verdict::Course::kFails);
-    if (const Status checked = planner::check_job(job.spec, planner::default_engine_profile()); !checked)
-      return refuse_plan(reasons::kInvalidSpec, checked.error().message, Verdict::Course::kFails);
+    // What is wrong with the job whatever nodes come, asked once: none of it changes.
+    if (find_condition(job.status, conditions::kPlanned) == nullptr) {
+      const Status checked = planner::check_job(job.spec, planner::default_engine_profile());
+      if (!checked)
+        return refuse_plan(reasons::kInvalidSpec, checked.error().message, Verdict::Course::kFails);
+    }
   }
   return remembers_plan(job.status) ? accept_plan(job, job.status.plan().document()) : make_plan(job, nodes);
 }

@@ -83,6 +83,7 @@ class Judge {
   // Nobody knows what the job has there. One that has left gets nothing back unseen: its Workload may be
   // there still, for other pods than it wants now.
   QueueVerdict without_queue() {
+    if (was_deleted()) return say_deleted();
     const auto [reason, message] = hindrance_of_cluster(seen_.queue).value_or(QueueHindrance{});
     const bool stays_away = has_left() && !job_.spec.suspend();
     return stays_away ? say(Course::kStops, false, reason, message) : keep_waiting(false, reason, message);
@@ -126,19 +127,26 @@ class Judge {
                "the job is suspended, and waits in no queue meanwhile");
   }
 
+  // Its Workload, by somebody, and the job was told so.
+  bool was_deleted() const {
+    const v1alpha1::Condition* quota = find_condition(job_.status, conditions::kQuotaReserved);
+    return quota != nullptr && quota->reason() == reasons::kWorkloadDeleted &&
+           is_suspended_by_queue(job_.status);
+  }
+
+  QueueVerdict say_deleted() {
+    verdict_.gang.clear_workload();
+    verdict_.gang.clear_admitted();
+    return say(Course::kStops, false, reasons::kWorkloadDeleted,
+               fmt::format("somebody has deleted workload {}, and with it the job's place and quota; set "
+                           "spec.suspend to true and then to false to queue the job anew",
+                           workload_name(job_)));
+  }
+
   QueueVerdict without_workload() {
     if (has_left()) verdict_.gang.clear_workload();
-    const v1alpha1::Condition* quota = find_condition(job_.status, conditions::kQuotaReserved);
-    const bool is_told = quota != nullptr && quota->reason() == reasons::kWorkloadDeleted;
     const bool is_known = !verdict_.gang.workload().empty();
-    if (is_known || (is_told && is_suspended_by_queue(job_.status))) {
-      verdict_.gang.clear_workload();
-      verdict_.gang.clear_admitted();
-      return say(Course::kStops, false, reasons::kWorkloadDeleted,
-                 fmt::format("somebody has deleted workload {}, and with it the job's place and quota; set "
-                             "spec.suspend to true and then to false to queue the job anew",
-                             workload_name(job_)));
-    }
+    if (is_known || was_deleted()) return say_deleted();
     if (const auto hindrance = hindrance_of_job(job_, seen_.queue))
       return keep_waiting(false, hindrance->reason, hindrance->message);
     // One that is being deleted is waited for.

@@ -41,7 +41,6 @@ Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settin
       clock_(clock),
       settings_(std::move(settings)),
       outside_(std::move(outside)),
-      leading_since_(clock.wall_now()),
       executor_(client, writes_, clock, settings_, outside_.record, outside_.ask_for_checkpoint) {}
 
 tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
@@ -52,7 +51,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     return kube::Action::done();
   }
   const std::string uid(object->uid());
-  know(key, uid);
+  const TimePoint known_since = know(key, uid);
   if (!caches_are_current(key.name_space, uid)) {
     outside_.put_off();
     return kube::Action::requeue(kCachesCatchUp);
@@ -67,6 +66,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
                                     .text = obstacle});
     return tl::unexpected(kube::ReconcileError{.message = obstacle, .terminal = true});
   }
+  if (!settings_.reports_address.empty()) snapshot->reported_to_since = known_since;
   add_own_knowledge(context, *snapshot);
   const Clock::TimePoint began = clock_.now();
   const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
@@ -86,7 +86,6 @@ void Reconciler::add_own_knowledge(const CallContext& context, Snapshot& snapsho
   const Memory memory = memory_of(uid);
   snapshot.trouble = memory.trouble;
   snapshot.gangs_ahead = outside_.gangs_ahead(snapshot.job);
-  snapshot.leading_since = leading_since_;
   const auto& workload = snapshot.queue.workload;
   if (workload && !workload->is_true(workload::kQuotaReserved))
     outside_.add_position(context, snapshot.job, snapshot.queue);
@@ -153,24 +152,26 @@ void Reconciler::remember(const std::string& job_uid, const Decision& decision, 
 }
 
 // A job that was made anew under the same name is another one.
-void Reconciler::know(const kube::ObjectKey& key, const std::string& job_uid) {
+TimePoint Reconciler::know(const kube::ObjectKey& key, const std::string& job_uid) {
+  const Known now{job_uid, clock_.wall_now()};
   {
     const std::scoped_lock lock(mutex_);
-    const auto [known, is_new] = uids_.try_emplace(key, job_uid);
-    if (is_new || known->second == job_uid) return;
+    const auto [known, is_new] = known_.try_emplace(key, now);
+    if (is_new || known->second.uid == job_uid) return known->second.since;
   }
   forget(key);
   const std::scoped_lock lock(mutex_);
-  uids_[key] = job_uid;
+  known_[key] = now;
+  return now.since;
 }
 
 void Reconciler::forget(const kube::ObjectKey& key) {
   std::string uid;
   {
     const std::scoped_lock lock(mutex_);
-    const auto known = uids_.extract(key);
+    const auto known = known_.extract(key);
     if (known.empty()) return;
-    uid = known.mapped();
+    uid = known.mapped().uid;
     memory_.erase(uid);
   }
   writes_.forget(uid);

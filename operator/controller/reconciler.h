@@ -54,20 +54,24 @@ class Reconciler {
   tl::expected<kube::Action, kube::ReconcileError> after(const Snapshot& snapshot, const Decision& decision,
                                                          const Executed& executed);
   void remember(const std::string& job_uid, const Decision& decision, const Executed& executed);
-  void know(const kube::ObjectKey& key, const std::string& job_uid);
+  // Since when.
+  TimePoint know(const kube::ObjectKey& key, const std::string& job_uid);
   void forget(const kube::ObjectKey& key);
 
   Caches caches_;
   Clock& clock_;
   Settings settings_;
   Outside outside_;
-  const TimePoint leading_since_;
   JobReader reader_;
   kube::OwnWrites writes_;
   Executor executor_;
   std::mutex mutex_;
-  std::map<std::string, Memory> memory_;         // by job UID
-  std::map<kube::ObjectKey, std::string> uids_;  // of jobs that were seen
+  std::map<std::string, Memory> memory_;  // by job UID
+  struct Known {
+    std::string uid;
+    TimePoint since;
+  };
+  std::map<kube::ObjectKey, Known> known_;  // jobs that were seen
 };
 
 }  // namespace caravan::controller

@@ -59,8 +59,10 @@ struct Snapshot {
   std::vector<NodeView> nodes = {};
   std::optional<JobProgress> progress = {};
   QueueView queue = {};
-  int gangs_ahead = 0;        // older jobs that wait for machines, too, see waiting_jobs.h
-  TimePoint leading_since{};  // this operator: agents report to it a while later
+  int gangs_ahead = 0;  // older jobs that wait for machines, too, see waiting_jobs.h
+  // When this operator first looked at the job, whose agents may report to it a while later; long ago where
+  // none report.
+  TimePoint reported_to_since{};
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};

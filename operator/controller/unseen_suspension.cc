@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/json.h"
 #include "operator/api/job_conditions.h"
-#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/content_note.h"
 
@@ -12,16 +13,19 @@ namespace caravan::controller {
 
 std::string fingerprint_of_wishes(const Job& job) {
   return fingerprint_of_text(
-      fmt::format("{}\n{}\n{}", to_json(job.spec.worker()), to_json(job.spec.scheduling()), queue_of(job)));
+      fmt::format("{}\n{}", to_json(job.spec.worker()), to_json(job.spec.scheduling())));
 }
 
 bool missed_suspension(const Job& job) {
   const v1alpha1::JobStatus& status = job.status;
-  if (status.asked_for().empty() || job.being_deleted || is_finished(status)) return false;
-  const bool is_seen =
-      job.spec.suspend() || (is_true(status, conditions::kSuspended) && !is_suspended_by_queue(status));
-  return !is_seen && status.observed_generation() != job.generation &&
-         status.asked_for() != fingerprint_of_wishes(job);
+  if (status.asked_for().empty() || job.spec.suspend() || is_left_alone(job) || is_finished(status))
+    return false;
+  return status.observed_generation() != job.generation && status.asked_for() != fingerprint_of_wishes(job);
+}
+
+bool forgets_former_wishes(const Job& job, const std::vector<PodView>& pods) {
+  return !job.spec.suspend() ||
+         std::ranges::all_of(pods, [](const PodView& pod) { return pod.gone_by.has_value(); });
 }
 
 }  // namespace caravan::controller

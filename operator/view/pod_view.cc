@@ -43,11 +43,13 @@ void read_worker(const Json& status, PodView& view) {
     view.out_of_memory = kube::text_at(*ended, {"reason"}) == "OOMKilled";
   }
   view.running_since = to_time(kube::text_at(status, {"state", "running", "startedAt"}));
+  if (view.running_since && view.phase == PodPhase::kPending) view.phase = PodPhase::kRunning;
   if (const Json* waiting = kube::find(status, {"state", "waiting"}))
     view.trouble = explain_waiting(kube::text_at(*waiting, {"reason"}), kube::text_at(*waiting, {"message"}));
 }
 
-// The agent's end is the pod's: containers that others put into it, as a mesh does, may run on for ever.
+// The agent's beginning and end are the pod's: containers that others put into it, as a mesh does, may wait
+// or run on for ever.
 void read_end(PodView& view) {
   if (!view.exit_code || view.evicted) return;
   view.lingers = !view.ended();
