@@ -11,7 +11,7 @@ but C++ sources, and of those its REQUIRED_FILES), the processor, Debian's packa
 (CARAVAN_TEST_DAY). A test with the label `alone` starts no program. Those with the label `lint` read sources, and so run always; so
 does everything that has its turn with CARAVAN_TEST_AGAIN=1, and where git knows no checkout, and everything where the day is "all"
 or none. With a test run again those that it DEPENDS on: it looks at what they have done. What has passed stands in the build folder,
-and goes with it; what has failed since, whoever asked for it, has not passed.
+and goes with it; what has failed here since, whatever was asked for, has not passed.
 """
 
 import hashlib

@@ -23,9 +23,9 @@ def flops(kind, window):
 
 
 MFU = lately(lambda window: f"{flops('model', window)} / sum(caravan_device_peak_flops{{{JOB}}})",
-             f"namespace_job:caravan_mfu:ratio_rate5m{{{JOB}}}")
+             f"max(namespace_job:caravan_mfu:ratio_rate5m{{{JOB}}})")
 PREDICTED_MFU = f"max(caravan_predicted_mfu_ratio{{{JOB}}})"
-TOKENS = lately(lambda window: f"sum(rate(caravan_tokens_total{{{JOB}}}{window}))", f"namespace_job:caravan_tokens:rate5m{{{JOB}}}")
+TOKENS = lately(lambda window: f"sum(rate(caravan_tokens_total{{{JOB}}}{window}))", f"max(namespace_job:caravan_tokens:rate5m{{{JOB}}})")
 MODEL_FLOPS = lately(lambda window: f"{flops('model', window)} / count(caravan_steps_total{{{JOB}}})")
 HARDWARE_FLOPS = lately(lambda window: f"{flops('hardware', window)} / count(caravan_steps_total{{{JOB}}})")
 GOODPUT = f"max(namespace_job:caravan_goodput:ratio_rate1h{{{JOB}}})"

@@ -14,13 +14,13 @@ export class Events {
     this.areAll = false;  // nobody will tell of more
   }
 
-  // Reads them while somebody can see them, until once behind the job's end, or until asking again mends nothing. hasEnded(): now.
+  // Reads them while somebody can see them, until a while behind the job's end, or until asking again mends nothing. hasEnded(): now.
   async keep(hasEnded) {
     while (!this.areAll) {
+      const isLast = hasEnded();  // what is told of the end may be written a little later
       await pause(kStand, this.signal);
       await untilSeen(this.signal);
       if (this.signal.aborted) return;
-      const isLast = hasEnded();
       const error = await this.read();
       this.areAll ||= error ? !mayPass(error) : isLast;
     }

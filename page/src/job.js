@@ -126,7 +126,9 @@ async function showOne(main, name, signal) {
       if (kind !== 'Changed') return;
       isThere = true;
       if (job.uid !== first.uid) return one.abort();
+      const wasGone = view.job.isGone;
       const isDrawn = view.draw(job);
+      if (wasGone) sayState('');  // whoever said so had not heard of it yet
       // The last message may be the end of a run's server. Any other has no time to wait for a connection.
       if (kFinal.includes(job.object.status?.state)) await isDrawn;
     }});

@@ -3,6 +3,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "service/jobs/resource_name.h"
@@ -64,11 +65,8 @@ void JobWatch::begin(const JobFeed::Opening& opening) {
   }
   if (!goes_on_) wait_for({}, opening.version);
   for (const ChangePtr& change : opening.missed) {
-    // Of what came later he may have heard before he left, as whatever his token says is at least.
-    for (const EntryPtr& job : {change->before, change->after}) {
-      if (concerns(job))
-        wait_for(name_in(*change), change->token).first->second.known.emplace(job->object->uid());
-    }
+    if (concerns(change->before) || concerns(change->after))
+      note_as_known(*change, wait_for(name_in(*change), change->token).first->second);
   }
   for (const auto& turn : turns_since) {
     auto& [name, waiting] = *turn;
@@ -77,14 +75,14 @@ void JobWatch::begin(const JobFeed::Opening& opening) {
 }
 
 void JobWatch::on_change(const ChangePtr& change) {
-  const bool was_there = concerns(change->before);
-  if (!was_there && !concerns(change->after)) return;
+  const auto changed = {change->before, change->after};
+  if (std::ranges::none_of(changed, [this](const EntryPtr& job) { return concerns(job); })) return;
   std::function<void()> news;
   {
     const std::scoped_lock lock(mutex_);
     const auto [waiting, is_new] = wait_for(name_in(*change), change->token);
     if (!is_new) return;
-    if (was_there) waiting->second.known.emplace(change->before->object->uid());
+    note_as_known(*change, waiting->second);
     news = news_;
   }
   if (news) news();
@@ -134,6 +132,14 @@ std::pair<JobWatch::ByName::iterator, bool> JobWatch::wait_for(const kube::Objec
   const auto waiting = waiting_.try_emplace(name, Waiting{token});
   if (waiting.second) turns_.push_back(waiting.first);
   return waiting;
+}
+
+// Of what has come, too: what is told of a name is as new as it can be, and so may be told before its change
+// gets here.
+void JobWatch::note_as_known(const JobChange& change, Waiting& waiting) const {
+  for (const EntryPtr& job : {change.before, change.after}) {
+    if (concerns(job)) waiting.known.emplace(job->object->uid());
+  }
 }
 
 bool JobWatch::concerns(const EntryPtr& job) const {

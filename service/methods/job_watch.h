@@ -38,7 +38,7 @@ class JobWatch final : public JobFeed::Listener {
  private:
   struct Waiting {
     std::string token;
-    std::set<std::string> known = {};  // UIDs of what the reader has heard of under this name
+    std::set<std::string> known = {};  // UIDs of what the reader may have heard of under this name
   };
   // The empty name: that all jobs which there were have been told.
   using ByName = std::map<kube::ObjectKey, Waiting>;
@@ -47,6 +47,7 @@ class JobWatch final : public JobFeed::Listener {
   std::pair<ByName::iterator, bool> wait_for(const kube::ObjectKey& name, const std::string& token);
   // A message about the first of them, if there is anything to tell of it.
   bool tell_first(std::string& into);
+  void note_as_known(const JobChange& change, Waiting& waiting) const;
   bool concerns(const EntryPtr& job) const;
 
   const JobFeed& jobs_;

@@ -348,7 +348,7 @@ TEST_F(ClusterCommands, CompletionKnowsTheNamesOfJobs) {
 // By the kubectl of the test cluster, which is built when it is not there.
 TEST_F(ClusterCommands, KubectlFindsItsPluginAndCompletesIt) {
   ASSERT_EQ(submit().exit_code, 0);
-  const auto kubectl = [this](const std::string& words) {
+  const auto kubectl = [](const std::string& words) {
     return test::run_shell(
         fmt::format("bin=$('{}/tests/cluster/build.sh' kubectl) && PATH='{}':$bin:$PATH kubectl {}",
                     test::source_folder(), test::program_folder(), words));

@@ -48,7 +48,7 @@ test('a job that is deleted is told to be gone, also to who looks away in betwee
   page.leave.abort();
 });
 
-test('the events of a job that is gone are read once more', async () => {
+test('the events of a job that is gone are read once more, a while behind its end', async () => {
   const page = openJob();
   await until(() => page.watch);
   page.watch.tell({kind: 'Gone', job: {name: kName, uid: 'u1'}});
@@ -57,7 +57,21 @@ test('the events of a job that is gone are read once more', async () => {
   assert.strictEqual(reads(), 1);
   await page.pass();
   await page.pass();
-  assert.strictEqual(reads(), 2);
+  await page.pass();
+  assert.strictEqual(reads(), 3, 'the first may have come right behind the end');
+  page.leave.abort();
+});
+
+test('a job that a replica had not heard of yet is gone no more', async () => {
+  const page = openJob();
+  await until(() => page.watch);
+  page.watch.tell({kind: 'Complete'});
+  await settled();
+  assert.strictEqual(told(), 'llama is gone');
+  page.watch.tell({kind: 'Changed', job: kJob});
+  await settled();
+  assert.strictEqual(told(), '');
+  assert.strictEqual(texts(page.main, 'dd')[0], 'Running');
   page.leave.abort();
 });
 

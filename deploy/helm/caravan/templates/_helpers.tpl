@@ -193,13 +193,13 @@ capabilities:
 {{- end }}
 
 {{/* Namespaces with another operator for the same jobs, as far as the cluster is asked, which `helm template` does not do. One in our
-     own has our names, which Helm refuses; who has no rights in the cluster (clusterObjects.own) may not look there. */}}
+     own has our names, which Helm refuses; who has no rights in the cluster (clusterObjects.own) may not look there, and is not seen. */}}
 {{- define "caravan.otherOperators" -}}
 {{- $namespaces := list }}
 {{- if eq .Values.scope "Cluster" }}
-{{- range (lookup "apps/v1" "Deployment" "" "").items }}
-{{- if eq (dig "labels" "app.kubernetes.io/name" "" .metadata) "caravan-operator" }}
-{{- $namespaces = append $namespaces .metadata.namespace }}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items }}
+{{- if hasPrefix "caravan-operator-" .metadata.name }}
+{{- range .subjects }}{{ $namespaces = append $namespaces .namespace }}{{ end }}
 {{- end }}
 {{- end }}
 {{- else if .Values.clusterObjects.own }}
