@@ -279,14 +279,19 @@ class Decider {
     if (status().attempt() == 0) status().set_attempt(1);
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
-    // One that is replaced is of the same version as the others.
-    if (seen_.pods.empty() || status().worker_image().empty())
-      status().set_worker_image(usual_image(decision_.plan, settings_));
+    choose_image();
     const bool makes_pods = !queue_->makes_no_pods && !waits_for_word_ && choose_domains();
     ChildrenVerdict children = judge_children(job_, seen_, decision_.plan, makes_pods, settings_, now_);
     decision_.new_certificates = children.new_certificates;
     decision_.plan_fingerprint = std::move(children.plan_fingerprint);
     take(std::move(children));
+  }
+
+  // A pod that is replaced is of the same version as the others.
+  void choose_image() {
+    if (!job_.spec.worker().image().empty()) return status().clear_worker_image();
+    if (seen_.pods.empty() || status().worker_image().empty())
+      status().set_worker_image(usual_image(decision_.plan, settings_));
   }
 
   // False: there is none that the pods could be made for.

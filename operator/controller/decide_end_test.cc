@@ -170,12 +170,36 @@ TEST(Decide, ASuspensionThatNobodySawIsMadeUpForWhereItChangedWhatPodsAskFor) {
   EXPECT_FALSE(is_true(decide_at(snapshot).status, conditions::kSuspended)) << "once";
 }
 
+// A pod that is replaced is of the version of the others, and a gang that is resumed of today's.
+TEST(Decide, PodsThatTrainTogetherHaveOneImage) {
+  const auto decide_with = [](const Snapshot& snapshot, const std::string& image) {
+    Settings settings = testing::settings();
+    settings.worker_image = settings.worker_image_cuda = image;
+    return decide(snapshot, settings, kStart).status;
+  };
+  Snapshot snapshot = running_job();
+  snapshot.job.status.clear_worker_image();
+  snapshot.job.status = decide_with(snapshot, "worker:1");
+  EXPECT_EQ(snapshot.job.status.worker_image(), "worker:1");
+  snapshot.job.status = decide_with(snapshot, "worker:2");
+  EXPECT_EQ(snapshot.job.status.worker_image(), "worker:1");
+  snapshot.job.spec.set_suspend(true);
+  snapshot.job.status = decide_with(snapshot, "worker:2");
+  for (PodView& pod : snapshot.pods) pod.gone_by = kStart + 60s;
+  snapshot.job.spec.set_suspend(false);
+  EXPECT_EQ(decide_with(snapshot, "worker:2").worker_image(), "worker:2") << "while the others still end";
+  snapshot.job.spec.mutable_worker()->set_image("own:1");
+  EXPECT_EQ(decide_with(snapshot, "worker:2").worker_image(), "");
+}
+
 TEST(Decide, WhatAnotherVersionReadsOfAJobIsNoSuspension) {
   Snapshot other = running_job();
   const std::string seen = other.job.status.asked_for();
   other.job.status.set_asked_for("as another version reads it");
   EXPECT_THAT(effects_of(decide_at(other)), IsEmpty());
   EXPECT_EQ(decide_at(other).status.asked_for(), seen);
+  ++other.job.generation;
+  EXPECT_THAT(effects_of(decide_at(other)), IsEmpty()) << "nor what another one saw";
   Snapshot older = running_job();
   older.job.status.clear_asked_for();
   older.job.generation += 2;

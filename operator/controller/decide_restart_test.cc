@@ -76,7 +76,8 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
 TEST(Decide, APodWhoseMachineDiedIsMadeAgainThoughTolerationsKeepItThere) {
   Snapshot snapshot = running_job();
   snapshot.pods[0].silent_since = kStart;
-  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 300s)), IsEmpty()) << "nobody could report its steps";
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 300s)), IsEmpty()) << "nobody may report its steps";
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 30min)), ElementsAre("delete train-0-a1"));
   snapshot.job.status.mutable_progress()->set_last_update_time(to_text(kStart));
   const Decision waits = decide_at(snapshot, kStart + 299s);
   EXPECT_THAT(effects_of(waits), IsEmpty());

@@ -264,7 +264,7 @@ Executor::Done Executor::remove(const Task& task, const kube::Resource& resource
   const auto removed = client_.remove(task.context, path_of(task.job, resource), name, {.uid = uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
     return failed(removed.error());
-  if (removed) writes_.deleted(task.job.uid, uid, clock_.now());
+  writes_.deleted(task.job.uid, uid, clock_.now());  // that one is gone in any case
   return {};
 }
 

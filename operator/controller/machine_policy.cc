@@ -46,9 +46,10 @@ std::optional<TimePoint> start_overdue_at(const PodView& pod) {
 }
 
 std::optional<TimePoint> machine_given_up_at(const PodView& pod, const v1alpha1::JobStatus& status) {
+  if (pod.phase != PodPhase::kRunning || !pod.silent_since) return std::nullopt;
   const auto stepped_at = to_time(status.progress().last_update_time());
-  if (pod.phase != PodPhase::kRunning || !pod.silent_since || !stepped_at) return std::nullopt;
-  return std::max(*pod.silent_since, *stepped_at) + policy::kAbsentAfter;
+  return stepped_at ? std::max(*pod.silent_since, *stepped_at) + policy::kAbsentAfter
+                    : *pod.silent_since + kStartsWithin;
 }
 
 bool failed_by_machine(const PodView& pod) {

@@ -22,9 +22,9 @@ inline constexpr std::chrono::minutes kStartsWithin{30};
 // When a pod counts as one that its machine cannot start; nothing for one that has started or has none.
 std::optional<TimePoint> start_overdue_at(const PodView& pod);
 // When a pod that runs counts as one whose machine has died: tolerations may keep it there for ever, and of
-// node 0 nobody else tells. Nothing while the cluster hears of the machine, nor of a job that has told of no
-// step, as where no agent can report. status: of the job; where it shows steps all the same, the machine
-// lives.
+// node 0 nobody else tells. Nothing while the cluster hears of the machine. status: of the job; where it
+// shows steps all the same, the machine lives; where it has told of none, as it does where no agent can
+// report, it is waited for as long as a start may take.
 std::optional<TimePoint> machine_given_up_at(const PodView& pod, const v1alpha1::JobStatus& status);
 // Whether the end of this pod speaks against its machine.
 bool failed_by_machine(const PodView& pod);

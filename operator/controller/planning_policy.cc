@@ -79,8 +79,11 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
       return refuse_plan(reasons::kInvalidSpec, missing + "; create the job again with one",
                          Verdict::Course::kFails);
-    // What is wrong with the job whatever nodes come, asked once: none of it changes.
-    if (find_condition(job.status, conditions::kPlanned) == nullptr) {
+    // What is wrong with the job whatever nodes come. It is not asked again of one that waits for nodes.
+    const v1alpha1::Condition* planned = find_condition(job.status, conditions::kPlanned);
+    const bool waits_for_nodes = planned != nullptr && planned->reason() == reasons::kDoesNotFit &&
+                                 planned->observed_generation() == job.generation;
+    if (!waits_for_nodes) {
       const Status checked = planner::check_job(job.spec, planner::default_engine_profile());
       if (!checked)
         return refuse_plan(reasons::kInvalidSpec, checked.error().message, Verdict::Course::kFails);

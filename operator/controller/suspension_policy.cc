@@ -17,6 +17,7 @@ void suspend(v1alpha1::JobStatus& status, Verdict& verdict) {
   std::ranges::for_each(conditions::kOfPods, clear);
   status.clear_start_time();
   status.clear_short_attempts();
+  status.clear_worker_image();
   if (status.has_gang()) status.mutable_gang()->clear_waits_until();
 }
 

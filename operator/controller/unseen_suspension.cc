@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/json.h"
+#include "common/version.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
 #include "operator/children/content_note.h"
@@ -12,15 +13,18 @@
 namespace caravan::controller {
 
 std::string fingerprint_of_wishes(const Job& job) {
-  return fingerprint_of_text(
-      fmt::format("{}\n{}", to_json(job.spec.worker()), to_json(job.spec.scheduling())));
+  const std::string wishes =
+      fmt::format("{}\n{}", to_json(job.spec.worker()), to_json(job.spec.scheduling()));
+  return fmt::format("{} {:.32}", version(), fingerprint_of_text(wishes));
 }
 
 bool missed_suspension(const Job& job) {
   const v1alpha1::JobStatus& status = job.status;
   if (status.asked_for().empty() || job.spec.suspend() || is_left_alone(job) || is_finished(status))
     return false;
-  return status.observed_generation() != job.generation && status.asked_for() != fingerprint_of_wishes(job);
+  const bool is_of_this_version = status.asked_for().starts_with(fmt::format("{} ", version()));
+  return status.observed_generation() != job.generation && is_of_this_version &&
+         status.asked_for() != fingerprint_of_wishes(job);
 }
 
 bool forgets_former_wishes(const Job& job, const std::vector<PodView>& pods) {

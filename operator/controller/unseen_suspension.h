@@ -3,8 +3,8 @@
 // asked for before is remembered, however often the operator is interrupted.
 //
 // The API server lets worker and scheduling change in a suspension only, so a new generation of the job that
-// asks for something else than was seen last had one. Within a generation another version of operator or
-// definition may read the same spec otherwise, which says nothing. Pure.
+// asks for something else than was seen last had one. What another version of the operator saw, or of the
+// definition within a generation, may be the same spec, which it reads otherwise, and says nothing. Pure.
 #pragma once
 
 #include <string>

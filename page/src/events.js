@@ -22,7 +22,7 @@ export class Events {
       await untilSeen(this.signal);
       if (this.signal.aborted) return;
       const error = await this.read();
-      this.areAll ||= error ? !mayPass(error) : isLast;
+      this.areAll ||= error ? !mayPass(error) : isLast && hasEnded();
     }
   }
 

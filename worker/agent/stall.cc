@@ -90,7 +90,9 @@ class Picture {
     const bool somebody_works = std::ranges::any_of(
         stall.answers, [&](const RankAnswer& answer) { return !waits(answer) && holds_up_for_long(answer); });
     // Where hosts have come to the end of the step, the devices of those that have not hold them up.
-    const bool devices_hold_up = hosts_wait && !somebody_works;
+    const bool all_answer = std::ranges::all_of(
+        stall.answers, [](const RankAnswer& answer) { return answer.activity.has_value(); });
+    const bool devices_hold_up = all_answer && hosts_wait && !somebody_works;
     for (const RankAnswer& answer : stall.answers) {
       if (!answer.activity) {
         silent_.push_back(&answer);

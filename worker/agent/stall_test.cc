@@ -146,6 +146,9 @@ TEST(Stall, DevicesThatWaitForARankAreNotNamedBeforeIt) {
   const Failure failure = describe_stall(after_step_120(answers));
   EXPECT_EQ(failure.rank, 3);
   EXPECT_THAT(failure.what, HasSubstr("4 others wait in synchronize over device (3), recv from stage 0 (1)"));
+  answers.front() = silent(3);
+  EXPECT_EQ(describe_stall(after_step_120(answers)).rank, 3);
+  EXPECT_THAT(describe_stall(after_step_120(answers)).what, HasSubstr("4 others wait in synchronize"));
   answers = {waits(0, "synchronize", "device"), waits(1, "synchronize", "device")};
   EXPECT_EQ(describe_stall(after_step_120(answers)).rank, -1) << "either may wait for the other";
 }

@@ -177,7 +177,7 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
   Outcome unavailable;
   for (const int step : steps) {
     const auto begin = PhaseClock::Clock::now();
-    const Load end = load_patiently(step);
+    const Load end = unavailable ? load_patiently(step) : load_together(step);
     if (end == Load::Done) {
       const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
       report({.outcome = CheckpointOutcome::Resumed,
@@ -214,11 +214,13 @@ Outcome CheckpointLoader::cannot_read_now(int step) const {
               fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
 }
 
-// A volume that another server takes over gives nothing for some seconds.
+// A volume that another server takes over gives nothing for some seconds. One that has failed for longer is
+// not waited for at each checkpoint.
 CheckpointLoader::Load CheckpointLoader::load_patiently(int step) {
   Load end = load_together(step);
   for (const auto pause : {pause_, 10 * pause_}) {
     if (end != Load::Failing) break;
+    if (is_first(rank_)) reporter_.interlude(step + 1, /*goes_on=*/true);
     std::this_thread::sleep_for(pause);
     end = load_together(step);
   }

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -27,6 +29,19 @@ std::string names_of(const std::vector<int>& ranks) {
       fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(std::span(ranks).first(named), ", "));
   if (named < ranks.size()) names += fmt::format(" and {} more", ranks.size() - named);
   return names;
+}
+
+bool reads(const OpenedFiles& opened) {
+  return opened != OpenedFiles();
+}
+
+// The first rank of those that most of the readers are like; the end where nobody reads.
+std::vector<OpenedFiles>::const_iterator usual_one(const std::vector<OpenedFiles>& opened) {
+  std::map<std::array<int64_t, 3>, std::ptrdiff_t> counts;
+  for (const OpenedFiles& each : opened) counts[{each.files, each.tokens, each.sum}] += reads(each) ? 1 : 0;
+  return std::ranges::max_element(opened, {}, [&](const OpenedFiles& each) {
+    return counts.at({each.files, each.tokens, each.sum});
+  });
 }
 
 Outcome compare(Communicator& world, const OpenedFiles& own, const std::string& path) {
@@ -76,17 +91,16 @@ OpenedFiles opened_files(const BatchReader& reader) {
 }
 
 std::optional<DataDifference> difference(const std::vector<OpenedFiles>& opened) {
-  const auto reads = [](const OpenedFiles& each) { return each != OpenedFiles(); };
-  const auto first = std::ranges::find_if(opened, reads);
+  const auto usual = usual_one(opened);
   std::vector<int> others;
-  for (auto each = first; each != opened.end(); ++each)
-    if (reads(*each) && *each != *first) others.push_back(static_cast<int>(each - opened.begin()));
+  for (auto each = opened.begin(); each != opened.end(); ++each)
+    if (reads(*each) && *each != *usual) others.push_back(static_cast<int>(each - opened.begin()));
   if (others.empty()) return std::nullopt;
   const OpenedFiles& other = opened[static_cast<std::size_t>(others.front())];
-  const bool is_as_many = other.files == first->files && other.tokens == first->tokens;
+  const bool is_as_many = other.files == usual->files && other.tokens == usual->tokens;
   std::string what =
       fmt::format("{} opened other files than rank {}: rank {} has {}, rank {} has {}", names_of(others),
-                  first - opened.begin(), first - opened.begin(), words_of(*first), others.front(),
+                  usual - opened.begin(), usual - opened.begin(), words_of(*usual), others.front(),
                   is_as_many ? "as many, of other names or lengths" : words_of(other));
   return DataDifference{std::move(what), std::move(others)};
 }

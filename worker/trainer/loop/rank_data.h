@@ -37,7 +37,7 @@ OpenedFiles opened_files(const BatchReader& reader);
 
 struct DataDifference {
   std::string what;
-  std::vector<int> ranks;  // that opened others than the first one that reads
+  std::vector<int> ranks;  // that opened others than most of those that read
 };
 // Absent: there is none. opened: by rank. Pure.
 std::optional<DataDifference> difference(const std::vector<OpenedFiles>& opened);
