@@ -7,7 +7,6 @@
 #include "common/json.h"
 #include "common/version.h"
 #include "operator/api/job_conditions.h"
-#include "operator/api/names.h"
 #include "operator/children/content_note.h"
 
 namespace caravan::controller {
