@@ -7,6 +7,8 @@ build=$2
 shift 2
 export CCACHE_NOHASHDIR=true CCACHE_PCH_EXTSUM=true
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+# Of what is compiled for a sanitizer, the text behind the preprocessor is in no other build.
+case " $* " in *" -fsanitize="*) export CCACHE_DEPEND=true ;; esac
 "$ccache" "$@" || exit
 
 output="" dependencies="" previous=""

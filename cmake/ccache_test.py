@@ -1,5 +1,6 @@
 """That ccache finds what stands behind a precompiled header in another checkout, and does not where that header differs."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -13,8 +14,8 @@ COMPILERS = {"g++": ("headers.h.gch", (), ("-include", "headers.h")),
 
 
 class Checkout:
-    def __init__(self, folder: pathlib.Path, cache: pathlib.Path, compiler: str) -> None:
-        self.folder, self.compiler = folder, compiler
+    def __init__(self, folder: pathlib.Path, cache: pathlib.Path, compiler: str, options: tuple[str, ...]) -> None:
+        self.folder, self.compiler, self.options = folder, compiler, options
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("CCACHE_")}
         self.environment |= {"CCACHE_CONFIGPATH": "/dev/null", "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(folder)}
         folder.mkdir()
@@ -23,7 +24,7 @@ class Checkout:
         (folder / "two.cc").write_text("int two() { return 2 * one(); }\n")
 
     def compile(self, *arguments: str) -> None:
-        subprocess.run([LAUNCHER, "ccache", self.folder, self.compiler, *arguments], cwd=self.folder, env=self.environment, check=True,
+        subprocess.run([LAUNCHER, "ccache", self.folder, self.compiler, *self.options, *arguments], cwd=self.folder, env=self.environment, check=True,
                        capture_output=True)
 
     def build_header(self) -> str:
@@ -46,10 +47,10 @@ class Checkout:
 
 class Ccache(unittest.TestCase):
     def test_another_checkout_finds_what_stands_behind_the_same_header(self) -> None:
-        for compiler in COMPILERS:
-            with self.subTest(compiler), tempfile.TemporaryDirectory() as name:
+        for compiler, options in itertools.product(COMPILERS, ((), ("-fsanitize=address",))):
+            with self.subTest(compiler, options=options), tempfile.TemporaryDirectory() as name:
                 folder = pathlib.Path(name)
-                first, second, other = (Checkout(folder / each, folder / "cache", compiler) for each in ("first", "the_second", "other"))
+                first, second, other = (Checkout(folder / each, folder / "cache", compiler, options) for each in ("first", "the_second", "other"))
                 made_of = first.build_header()
                 self.assertFalse(first.is_found())
                 self.assertEqual(made_of, second.build_header())
@@ -60,7 +61,7 @@ class Ccache(unittest.TestCase):
 
     def test_a_header_that_does_not_compile_is_an_error(self) -> None:
         with tempfile.TemporaryDirectory() as name:
-            checkout = Checkout(pathlib.Path(name) / "first", pathlib.Path(name) / "cache", "g++")
+            checkout = Checkout(pathlib.Path(name) / "first", pathlib.Path(name) / "cache", "g++", ())
             (checkout.folder / "one.h").write_text("no\n")
             with self.assertRaises(subprocess.CalledProcessError):
                 checkout.build_header()

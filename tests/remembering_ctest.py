@@ -3,15 +3,17 @@
 
 Usage: remembering_ctest.py PRESET JOBS FILTER...       JOBS: at a time; FILTER: of ctest, as -L unit
 
-Tests with a label that ends in _by_turns take long: each runs on one day of three, which its name chooses, and where the day is
-"all" or none; by hand ctest runs it whenever it is asked.
+Tests with a label that ends in _by_turns take long: each runs on one day of three, which its name chooses, where one of its
+REQUIRED_FILES has changed in the last three days, or is not committed, and where the day is "all" or none; by hand ctest runs it
+whenever it is asked.
 
 What a test is: its programs, those of the build that it may start, what it may read of the checkout (every file that git knows
 but C++ sources, and of those its REQUIRED_FILES), the processor, Debian's packages, the user, and the day that chooses its cases
-(CARAVAN_TEST_DAY). A test with the label `alone` starts no program. Those with the label `lint` read sources, and so run always; so
-does everything that has its turn with CARAVAN_TEST_AGAIN=1, and where git knows no checkout, and everything where the day is "all"
-or none. With a test run again those that it DEPENDS on: it looks at what they have done. What has passed stands in the build folder,
-and goes with it; what has failed here since, whatever was asked for, has not passed.
+(CARAVAN_TEST_DAY). A test with the label `alone` starts no program. Those with the label `lint` or `lint_by_turns` read sources,
+and so run whenever they have their turn; so does everything that has its turn with CARAVAN_TEST_AGAIN=1, and where git knows no
+checkout, and everything where the day is "all" or none. With a test run again those that it DEPENDS on: it looks at what they
+have done. What has passed stands in the build folder, and goes with it; what has failed here since, whatever was asked for, has
+not passed.
 """
 
 import hashlib
@@ -45,9 +47,14 @@ class Test:
         # These come with the tests that need them.
         self.is_fixture = "FIXTURES_SETUP" in properties or "FIXTURES_CLEANUP" in properties
 
-    def has_its_turn(self, day: int) -> bool:
+    def has_its_turn(self, day: int, changed: set[str]) -> bool:
         takes_turns = any(label.endswith(BY_TURNS) for label in self.labels)
-        return not takes_turns or (zlib.crc32(self.name.encode()) + day + day // 9) % 3 == 0  # see common/testing/turn.h
+        if not takes_turns or changed.intersection(self.required_files):
+            return True
+        return (zlib.crc32(self.name.encode()) + day + day // 9) % 3 == 0  # see common/testing/turn.h
+
+    def runs_always(self) -> bool:
+        return ALWAYS in (label.removesuffix(BY_TURNS) for label in self.labels)
 
 
 class Build:
@@ -77,12 +84,23 @@ class Build:
         return self._digests[path]
 
 
+def git(*arguments: str) -> set[str]:
+    """The files that it names; none where it knows no checkout."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True)
+    return set(filter(None, done.stdout.split("\0"))) if done.returncode == 0 else set()
+
+
 def files_of_checkout() -> list[pathlib.Path]:
-    """That tests may read; none where git knows no checkout."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=False,
-                            capture_output=True, text=True)
-    names = sorted(set(listed.stdout.split("\0"))) if listed.returncode == 0 else []
-    return [ROOT / name for name in names if name and not name.endswith(NOT_READ) and (ROOT / name).is_file()]
+    """That tests may read."""
+    names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return [ROOT / name for name in sorted(names) if not name.endswith(NOT_READ) and (ROOT / name).is_file()]
+
+
+def changed_lately(day: int) -> set[str]:
+    """Files that commits of that day and the two before it have changed, or that are not committed."""
+    since = f"--since=@{(day - 2) * 86400} +0000"
+    return {str(ROOT / name) for name in git("log", "-z", "--format=", "--name-only", since) |
+            git("diff", "-z", "--name-only", "HEAD") | git("ls-files", "-z", "--others", "--exclude-standard")}
 
 
 def ctest(preset: str, *arguments: str | pathlib.Path, **options) -> subprocess.CompletedProcess:
@@ -169,14 +187,15 @@ def main(preset: str, jobs: str, *filters: str) -> int:
     asked = [test for test in tests if test.name in wanted and not test.is_fixture]
     if not asked:
         return run_all(preset, jobs, *filters)
-    today = [test for test in asked if test.has_its_turn(int(day))]
+    changed = changed_lately(int(day))
+    today = [test for test in asked if test.has_its_turn(int(day), changed)]
     if len(today) < len(asked):
         print(f"{len(asked) - len(today)} of {len(asked)} tests have their turn on another day (CARAVAN_TEST_DAY=all has them run)",
               file=sys.stderr, flush=True)
 
     files = files_of_checkout()
     build = Build(ROOT / "build" / preset, tests, files)
-    keys = {test.name: build.key(test, day) for test in today if ALWAYS not in test.labels} if files else {}
+    keys = {test.name: build.key(test, day) for test in today if not test.runs_always()} if files else {}
     memory = Memory(preset)
     left = today if os.environ.get("CARAVAN_TEST_AGAIN") else those_left(today, memory, keys)
     if len(left) < len(today):

@@ -29,6 +29,9 @@ foreach(number RANGE 1 9)
 endforeach()
 add_test(NAME open COMMAND sh "${CMAKE_SOURCE_DIR}/count.sh" open "${CMAKE_SOURCE_DIR}/up.sh")
 set_tests_properties(open PROPERTIES LABELS whole FIXTURES_SETUP hall)
+add_test(NAME gpu COMMAND sh "${CMAKE_SOURCE_DIR}/count.sh" gpu "${CMAKE_SOURCE_DIR}/gpu.sh")
+set_tests_properties(gpu PROPERTIES LABELS lint_by_turns
+  REQUIRED_FILES "${CMAKE_SOURCE_DIR}/kernel.cu;${CMAKE_BINARY_DIR}/bin/program")
 """
 
 
@@ -44,20 +47,27 @@ class Project:
             "testPresets": [{"name": "small", "configurePreset": "small"}]}))
         self.write(".gitignore", "build\nran\n")
         self.write("count.sh", 'echo "$1" >> "$(dirname "$0")/ran"\nexec sh "$2"\n')
-        for name in ("sure", "shaky", "alone", "style", "up"):
+        for name in ("sure", "shaky", "alone", "style", "up", "gpu"):
             self.write(f"{name}.sh", "exit 0\n")
-        for name in ("main.cc", "read.cc"):
+        for name in ("main.cc", "read.cc", "kernel.cu"):
             self.write(name, "")
         self.program = folder / "build/small/bin/program"
         self.program.write_text("old")
         self.program.chmod(0o755)
         subprocess.run(["git", "init", "--quiet", folder], check=True)
+        self.commit(day=1)
         subprocess.run(["cmake", "--preset", "small"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
-    def run(self, day: str = "7", filters: tuple[str, ...] = ("-LE", "whole"), **environment: str) -> tuple[int, list[str]]:
+    def commit(self, day: int) -> None:
+        when = f"@{day * 86400 + 1} +0000"
+        for command in (["add", "--all"], ["-c", "user.name=one", "-c", "user.email=one@test", "commit", "--quiet", "--message", "one"]):
+            subprocess.run(["git", *command], cwd=self.folder, check=True,
+                           env={**os.environ, "GIT_COMMITTER_DATE": when, "GIT_AUTHOR_DATE": when})
+
+    def run(self, day: str = "7", filters: tuple[str, ...] = ("-LE", "whole|by_turns"), **environment: str) -> tuple[int, list[str]]:
         ran = self.folder / "ran"
         ran.unlink(missing_ok=True)
         done = subprocess.run([self.folder / "tests/remembering_ctest.py", "small", "2", *filters], check=False, capture_output=True,
@@ -127,6 +137,17 @@ class RememberingCtest(unittest.TestCase):
         elsewhere = next(name for name in long if name not in ran[0])
         self.assertEqual(self.project.run("12", ("-R", elsewhere)), (0, []))
         self.assertEqual(self.project.run("12", ("-R", "open")), (0, ["open"]))
+
+    def test_long_tests_run_also_where_a_source_of_theirs_has_changed_lately(self) -> None:
+        def ran(*days: str) -> list[bool]:
+            return [self.project.run(day, ("-R", "gpu")) == (0, ["gpu"]) for day in days]
+        self.assertEqual(ran("3", "9", "10", "11", "11", "12"), [True, False, False, True, True, False])
+        self.project.write("main.cc", "changed")
+        self.assertEqual(ran("12"), [False])
+        self.project.write("kernel.cu", "changed")
+        self.assertEqual(ran("12"), [True])
+        self.project.commit(day=10)
+        self.assertEqual(ran("12", "13"), [True, False])
 
     def test_another_program_has_all_run_that_may_start_it(self) -> None:
         self.project.run()

@@ -33,8 +33,8 @@ def dependencies_by_object(build):
 
 
 def for_clang(command):
-    """Headers that GCC has precompiled, and warnings that Clang does not have, are for GCC alone."""
-    of_gcc = r" -Winvalid-pch -include \S+| -Wno-(subobject-linkage|stringop-overflow)"
+    """Headers that GCC has precompiled, warnings that Clang does not have, and how much memory GCC takes are for GCC alone."""
+    of_gcc = r" -Winvalid-pch -include \S+| -Wno-(subobject-linkage|stringop-overflow)| --param=ggc-min-heapsize=\d+"
     return {**command, "command": re.sub(of_gcc, "", command["command"])}
 
 

@@ -116,8 +116,8 @@ class WhatWasClean(unittest.TestCase):
                 change()
                 self.assertEqual([self.files_checked(), self.files_checked()], [1, 0])
 
-    def test_is_compiled_without_what_another_compiler_has_precompiled(self):
-        self.compile_with("-O2 -Winvalid-pch -include /b/cmake_pch.hxx -g")
+    def test_is_compiled_without_what_another_compiler_has_precompiled_and_what_memory_it_takes(self):
+        self.compile_with("-O2 --param=ggc-min-heapsize=131072 -Winvalid-pch -include /b/cmake_pch.hxx -g")
         self.files_checked()
         self.compile_with("-O2 -g")
         self.assertEqual(self.files_checked(), 0)
