@@ -1,5 +1,8 @@
-// A job that is given to a cluster whose definition of jobs is older than the command.
+// A job that is given to a cluster whose definition of jobs is older than the command, and one that is
+// deleted over a connection that breaks.
 #include <gmock/gmock.h>
+
+#include <atomic>
 
 #include "cli/cluster/cluster.h"
 #include "tests/kube/connect_cluster.h"
@@ -22,6 +25,20 @@ TEST(JobCreation, LosesNoFieldThatAnOlderClusterDoesNotKnow) {
     EXPECT_THAT(created.error().message, HasSubstr("unknown field \"spec.newest\"")) << try_out;
     EXPECT_EQ(created.error().code, ExitCode::kBadInput) << try_out;
   }
+}
+
+TEST(JobDeletion, IsDoneWhereTheConnectionBreaksBehindIt) {
+  std::atomic<int> tries = 0;
+  const FaultServer server([&](Exchange& exchange) {
+    if (tries++ == 0) exchange.drop();
+    exchange.reply(404, status_json(404, "NotFound"));
+  });
+  const test::TemporaryFolder folder;
+  const auto cluster = connect_cluster(server, folder);
+  ASSERT_NE(cluster, nullptr);
+  const auto removed = cluster->remove(JsonObject{{"metadata", JsonObject{{"name", "tiny"}, {"uid", "u"}}}});
+  EXPECT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(tries, 2);
 }
 
 }  // namespace
