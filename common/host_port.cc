@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "common/lower_case.h"
+
 namespace caravan {
 
 bool is_host_port(std::string_view address) {
@@ -27,6 +29,12 @@ std::string port_of(std::string_view address) {
 bool is_ip_address(const std::string& host) {
   in6_addr parsed{};
   return inet_pton(AF_INET, host.c_str(), &parsed) == 1 || inet_pton(AF_INET6, host.c_str(), &parsed) == 1;
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
+  return lower_case(host) == "localhost" || host == "::1" || host == "[::1]";
 }
 
 }  // namespace caravan

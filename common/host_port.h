@@ -16,4 +16,7 @@ std::string port_of(std::string_view address);
 // Without brackets.
 bool is_ip_address(const std::string& host);
 
+// Whether only this machine reaches it; in brackets or without.
+bool is_loopback(const std::string& host);
+
 }  // namespace caravan

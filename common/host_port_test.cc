@@ -23,5 +23,12 @@ TEST(HostPort, AnIpAddressIsToldFromAName) {
     EXPECT_FALSE(is_ip_address(host)) << host;
 }
 
+TEST(HostPort, KnowsWhatOnlyThisMachineReaches) {
+  for (const char* host : {"127.0.0.1", "127.9.9.9", "localhost", "LocalHost", "::1", "[::1]"})
+    EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"", "0.0.0.0", "::", "10.0.0.7", "127.example.com", "localhost.example.com"})
+    EXPECT_FALSE(is_loopback(host)) << host;
+}
+
 }  // namespace
 }  // namespace caravan

@@ -85,6 +85,12 @@ bool redirect(int from, int to) {
   return from < 0 || from == to || dup2(from, to) >= 0;
 }
 
+// Away from the terminal, and from what is typed or read there.
+bool begin_session() {
+  close(STDIN_FILENO);
+  return setsid() >= 0 && open("/dev/null", O_RDONLY) == STDIN_FILENO;
+}
+
 void prepare_signals() {
   sigset_t none;
   sigemptyset(&none);
@@ -109,15 +115,15 @@ void forbid_core() {
 
 [[noreturn]] void become(const SpawnOptions& options, const ChildImage& image) {
   prepare_signals();
-  setpgid(0, 0);
+  if (!options.own_session) setpgid(0, 0);
   // Where it is refused, as by a cpuset that has shrunk meanwhile, the child is slower and nothing else.
   if (!image.processors.empty())
     syscall(SYS_sched_setaffinity, 0, image.processors.size() * sizeof(unsigned long),
             image.processors.data());
   if (!options.dumps_core) forbid_core();
-  bool ready = true;
+  bool ready = !options.own_session || begin_session();
   if (options.end_with_parent) {
-    ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
+    ready = ready && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     if (getppid() != image.parent) _exit(127);
   }
   ready = ready && redirect(options.stdout_fd, STDOUT_FILENO) && redirect(options.stderr_fd, STDERR_FILENO);
@@ -134,14 +140,15 @@ ExitStatus from_wait_status(const siginfo_t& info) {
   return {.exit_code = -1, .signal = info.si_status};
 }
 
-// Whatever is left of its group ends before the process is reaped: until then nobody else can get its number.
-std::optional<ExitStatus> reap(pid_t pid, int flags) {
+// What is left of its group is killed before the process is reaped: until then nobody else can get its
+// number.
+std::optional<ExitStatus> reap(pid_t pid, int flags, bool group_goes_on) {
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | flags) != 0) {
     if (errno != EINTR) return ExitStatus{};  // reaped elsewhere: cannot happen, and must not loop
   }
   if (info.si_pid == 0) return std::nullopt;
-  kill(-pid, SIGKILL);
+  if (!group_goes_on) kill(-pid, SIGKILL);
   waitid(P_PID, static_cast<id_t>(pid), nullptr, WEXITED);
   return from_wait_status(info);
 }
@@ -184,9 +191,8 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   const pid_t pid = fork();
   if (pid == 0) become(options, image);
   if (pid < 0) return failure(system_error(fmt::format("cannot start {}", options.program)));
-  setpgid(pid, pid);  // also here, so that the group exists whoever comes first
 
-  Process process(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+  Process process(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))), options.own_session);
   error_pipe->write_end.reset();
   if (const int reason = read_exec_error(error_pipe->read_end.get()); reason != 0) {
     return failure(fmt::format("cannot start {}: {}", options.program, std::strerror(reason)));
@@ -196,13 +202,17 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
 }
 
 Process::Process(Process&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)), status_(other.status_) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      own_session_(other.own_session_),
+      status_(other.status_) {}
 
 Process& Process::operator=(Process&& other) noexcept {
   if (this == &other) return *this;
   end();
   pid_ = std::exchange(other.pid_, -1);
   pidfd_ = std::move(other.pidfd_);
+  own_session_ = other.own_session_;
   status_ = other.status_;
   return *this;
 }
@@ -239,12 +249,12 @@ void Process::signal_group(int signal) const {
 }
 
 std::optional<ExitStatus> Process::try_wait() {
-  if (!status_) status_ = reap(pid_, WNOHANG);
+  if (!status_) status_ = reap(pid_, WNOHANG, own_session_);
   return status_;
 }
 
 ExitStatus Process::wait() {
-  if (!status_) status_ = reap(pid_, 0);
+  if (!status_) status_ = reap(pid_, 0, own_session_);
   return *status_;
 }
 

@@ -36,6 +36,8 @@ struct SpawnOptions {
   int stderr_fd = -1;
   std::vector<int> inherited_fds = {};  // keep their numbers; all others above 2 are closed
   bool end_with_parent = true;
+  // It has nothing to read and no terminal, and what it leaves behind when it ends goes on.
+  bool own_session = false;
   // By number, those it runs on, as far as it may; empty: those of this process.
   std::vector<int> processors = {};
   // When it crashes its memory is kept, as the system has it; until that is written, a minute for tens of
@@ -63,16 +65,18 @@ class Process {
   // To the process and everything in its group.
   void signal_group(int signal) const;
   // Absent while the process runs. The first call that sees the end reaps it and kills what is left of its
-  // group.
+  // group, unless that is a session of its own.
   std::optional<ExitStatus> try_wait();
   ExitStatus wait();
 
  private:
-  Process(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  Process(pid_t pid, UniqueFd pidfd, bool own_session)
+      : pid_(pid), pidfd_(std::move(pidfd)), own_session_(own_session) {}
   void end();
 
   pid_t pid_ = -1;
   UniqueFd pidfd_;
+  bool own_session_ = false;
   std::optional<ExitStatus> status_;
 };
 

@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include <iterator>
 
 #include "common/processors.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan {
 namespace {
@@ -54,6 +56,21 @@ void forget_close_range() {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
     _exit(2);
+}
+
+// Whether that succeeds where this program has a terminal.
+bool succeeds_on_terminal(const SpawnOptions& options) {
+  int screen = -1;
+  const pid_t child = forkpty(&screen, nullptr, nullptr, nullptr);
+  EXPECT_GE(child, 0);
+  if (child == 0) {
+    auto process = Process::spawn(options);
+    _exit(process && process->wait().exit_code == 0 ? 0 : 1);
+  }
+  const UniqueFd open_screen(screen);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status == 0;
 }
 
 TEST(Process, ItsExitCodeIsSeen) {
@@ -235,6 +252,32 @@ TEST(Process, WhatItLeavesBehindEndsWhenItIsReaped) {
   pipe->write_end.reset();
   EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 3, .signal = 0}));
   EXPECT_EQ(read_all(pipe->read_end.get()), "") << "ends when the left-over has let the pipe go";
+}
+
+TEST(Process, InASessionOfItsOwnItHasNeitherATerminalNorAnythingToRead) {
+  SpawnOptions opens = shell(": </dev/tty");
+  EXPECT_TRUE(succeeds_on_terminal(opens));
+  opens.own_session = true;
+  EXPECT_FALSE(succeeds_on_terminal(opens));
+  SpawnOptions reads = shell("[ -z \"$(cat)\" ]");
+  reads.own_session = true;
+  EXPECT_TRUE(succeeds_on_terminal(reads));
+}
+
+TEST(Process, WhatItLeavesInASessionOfItsOwnGoesOn) {
+  const test::TemporaryFolder folder;
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  SpawnOptions options =
+      shell(fmt::format("(while [ ! -e {} ]; do sleep 0.01; done; echo done) & exit 3", folder.path("go")));
+  options.own_session = true;
+  options.stdout_fd = pipe->write_end.get();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  pipe->write_end.reset();
+  EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 3, .signal = 0}));
+  folder.write("go", "");
+  EXPECT_EQ(read_all(pipe->read_end.get()), "done\n");
 }
 
 TEST(Process, AChildEndsWithItsParent) {

@@ -1,6 +1,5 @@
 #include "cli/page/page_address.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cctype>
 #include <climits>
 
+#include "common/host_port.h"
 #include "common/lower_case.h"
 
 namespace caravan::cli {
@@ -21,12 +21,6 @@ std::string name_of_machine() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "";
   return lower_case(name.data());
-}
-
-bool is_loopback(const std::string& host) {
-  in_addr address{};
-  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
-  return host == "localhost" || host == "::1";
 }
 
 bool is_port(const std::string& text) {

@@ -1,7 +1,7 @@
 // What can go wrong in a call of the API server, in the terms that callers decide by.
 //
-// Kinds say whether the server may have acted: kUnreachable and kRefusedHere mean that it has not, kStatus is
-// its own answer, the others leave it open.
+// Kinds say whether the server may have acted: kUnreachable, kUntrusted, kNoCredentials and kRefusedHere mean
+// that it has not, kStatus is its own answer, the others leave it open.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,16 @@
 namespace caravan::kube {
 
 enum class ErrorKind {
-  kStatus,       // the server answered with an error
-  kUnreachable,  // no byte of the request reached a server
-  kBroken,       // the connection ended during the call
-  kTimeout,      // the deadline came
-  kStopped,      // a stop was requested
-  kMalformed,    // the answer makes no sense
-  kTooLarge,     // the answer is longer than the caller takes
-  kRefusedHere,  // this client refused: not the leader, or bad credentials or arguments
+  kStatus,         // the server answered with an error
+  kUnreachable,    // no byte of the request reached a server
+  kUntrusted,      // nor here: its certificate is not good
+  kNoCredentials,  // nor here: those of the configuration are not to be had, or not usable
+  kBroken,         // the connection ended during the call
+  kTimeout,        // the deadline came
+  kStopped,        // a stop was requested
+  kMalformed,      // the answer makes no sense
+  kTooLarge,       // the answer is longer than the caller takes
+  kRefusedHere,    // this client refused: not the leader, or bad arguments
 };
 
 struct [[nodiscard]] ApiError {

@@ -63,6 +63,8 @@ TEST(Retry, DependsOnWhetherTheServerMayHaveActed) {
       {"broken read", broken, Repeatable::kYes, true},
       {"broken create", broken, Repeatable::kOnlyWhenRefused, false},
       {"unreachable", unreachable, Repeatable::kOnlyWhenRefused, true},
+      {"a certificate that is not good", {.kind = ErrorKind::kUntrusted}, Repeatable::kYes, false},
+      {"no credentials", {.kind = ErrorKind::kNoCredentials}, Repeatable::kYes, false},
       {"time-out", {.kind = ErrorKind::kTimeout}, Repeatable::kYes, false},
       {"stop", {.kind = ErrorKind::kStopped}, Repeatable::kYes, false},
   };

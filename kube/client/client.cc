@@ -80,9 +80,11 @@ struct Client::Call {
   std::size_t longest_answer = 0;
   Repeatable repeatable = Repeatable::kYes;
   int tries = 0;  // at most; 0: as the options say
+  bool is_watch = false;
 
+  std::string verb() const { return is_watch ? "WATCH" : method; }
   std::string path() const { return object ? object_path(of, *object, subresource) : collection_path(of); }
-  std::string name() const { return fmt::format("{} {}", method, path()); }
+  std::string name() const { return fmt::format("{} {}", verb(), path()); }
 };
 
 Client::Client(Transport& transport, Credentials& credentials, Clock& clock, Random random,
@@ -140,47 +142,39 @@ ApiResult<Page> Client::list(const CallContext& context, const ResourcePath& pat
 
 ApiResult<WatchStream> Client::watch(const CallContext& context, const ResourcePath& path,
                                      const WatchOptions& options) {
-  const std::string at = collection_path(path);
-  const std::string name = fmt::format("WATCH {}", at);
-  const Query query{{"watch", "1"},
-                    {"allowWatchBookmarks", "true"},
-                    {"labelSelector", options.label_selector},
-                    {"fieldSelector", options.field_selector},
-                    {"resourceVersion", options.resource_version},
-                    {"timeoutSeconds", std::to_string(options.timeout.count())}};
-  auto stream = open_stream(context, name,
-                            {.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))},
-                            accepted(options.part, "PartialObjectMetadata"));
-  if (!stream) return tl::unexpected(std::move(stream.error()));
-  return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, name);
+  const Call call{.method = "GET",
+                  .of = path,
+                  .query = {{"watch", "1"},
+                            {"allowWatchBookmarks", "true"},
+                            {"labelSelector", options.label_selector},
+                            {"fieldSelector", options.field_selector},
+                            {"resourceVersion", options.resource_version},
+                            {"timeoutSeconds", std::to_string(options.timeout.count())}},
+                  .accept = accepted(options.part, "PartialObjectMetadata"),
+                  .is_watch = true};
+  const auto token = credentials_.token(context);
+  if (!token) return tl::unexpected(token.error());
+  auto stream = open_stream(context, context.until(clock_.now() + options_.call_timeout), call, *token);
+  if (!stream) {
+    if (stream.error().is_unauthorized()) credentials_.forget();
+    return tl::unexpected(std::move(stream.error()));
+  }
+  return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, call.name());
 }
 
 ApiResult<std::unique_ptr<HttpStream>> Client::open(const CallContext& context, const ResourcePath& path,
                                                     std::string_view name, std::string_view subresource,
                                                     const Query& query) {
-  const std::string at = object_path(path, name, subresource);
-  return open_stream(context, fmt::format("GET {}", at),
-                     {.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))}, "*/*");
-}
-
-ApiResult<std::unique_ptr<HttpStream>> Client::open_stream(const CallContext& context,
-                                                           const std::string& name, HttpRequest request,
-                                                           const std::string& accepted) {
-  const std::string verb = name.substr(0, name.find(' '));
-  auto whole = authorized(std::move(request), accepted);
-  if (!whole) return tl::unexpected(std::move(whole.error()));
-  const Clock::TimePoint began = clock_.now();
-  const CallContext opening = context.until(began + options_.call_timeout);
-  auto stream = transport_.open(opening, *whole);
-  tell(context, began, verb, stream ? (*stream)->head().status : 0);
-  if (!stream) {
-    stream.error().message = fmt::format("{}: {}", name, stream.error().message);
-    return stream;
-  }
-  const HttpHead& head = (*stream)->head();
-  if (is_success(head.status)) return stream;
-  if (head.status == 401) credentials_.forget();
-  return tl::unexpected(error_of_answer(name, head, read_error_body(opening, **stream)));
+  const Call call{.method = "GET",
+                  .of = path,
+                  .object = std::string(name),
+                  .subresource = std::string(subresource),
+                  .query = query,
+                  .accept = "*/*"};
+  return retried<std::unique_ptr<HttpStream>>(context, call,
+                                              [&](const CallContext& bounded, const std::string& token) {
+                                                return open_stream(context, bounded, call, token);
+                                              });
 }
 
 ApiResult<Json> Client::create(const CallContext& context, const ResourcePath& path, const Json& object,
@@ -268,48 +262,66 @@ ApiStatus Client::remove(const CallContext& context, const ResourcePath& path, s
 }
 
 ApiResult<Json> Client::call(const CallContext& context, const Call& call) {
+  auto response =
+      retried<HttpResponse>(context, call, [&](const CallContext& bounded, const std::string& token) {
+        return exchange(context, bounded, call, token);
+      });
+  if (!response) return tl::unexpected(std::move(response.error()));
+  auto body = parse_json(response->body, fmt::format("{}: the answer", call.name()));
+  if (!body) return api_failure(ErrorKind::kMalformed, body.error().message);
+  return std::move(*body);
+}
+
+template <typename Answer>
+ApiResult<Answer> Client::retried(const CallContext& context, const Call& call, const Try<Answer>& once) {
   if (call.object && !is_object_name(*call.object)) {
     return api_failure(ErrorKind::kRefusedHere,
                        fmt::format("{}: '{}' is no name of an object", call.name(), *call.object));
   }
-  const CallContext bounded = context.until(clock_.now() + options_.call_timeout);
+  CallContext bounded = context;
   bool credentials_renewed = false;
+  bool logs_in = true;  // which takes nothing of the call's own time
   for (int tries = 1;; ++tries) {
-    auto response = attempt(context, bounded, call);
-    if (response) {
-      auto body = parse_json(response->body, fmt::format("{}: the answer", call.name()));
-      if (!body) return api_failure(ErrorKind::kMalformed, body.error().message);
-      return std::move(*body);
-    }
-    ApiError& error = response.error();
+    const auto token = credentials_.token(logs_in ? context : bounded);
+    if (std::exchange(logs_in, false)) bounded = context.until(clock_.now() + options_.call_timeout);
+    auto answer = token.and_then([&](const std::string& known) { return once(bounded, known); });
+    if (answer) return answer;
+    const ApiError& error = answer.error();
     if (error.is_unauthorized() && !std::exchange(credentials_renewed, true)) {
       credentials_.forget();
+      logs_in = true;
     } else if (!wait_for_retry(bounded, error, call, tries)) {
-      return tl::unexpected(std::move(error));
+      return answer;
     }
   }
 }
 
-ApiResult<HttpResponse> Client::attempt(const CallContext& caller, const CallContext& bounded,
-                                        const Call& call) {
-  HttpRequest plain{
-      .method = call.method,
-      .target = fmt::format("{}{}{}", options_.base_path, call.path(), query_string(call.query)),
-      .body = call.body,
-      .longest_answer = call.longest_answer};
-  if (!call.body.empty()) plain.headers.emplace_back("Content-Type", call.content_type);
-  if (call.method != "GET") plain.may_be_sent = options_.may_write;
-  auto request = authorized(std::move(plain), call.accept);
-  if (!request) return tl::unexpected(std::move(request.error()));
+ApiResult<HttpResponse> Client::exchange(const CallContext& caller, const CallContext& bounded,
+                                         const Call& call, const std::string& token) {
   const Clock::TimePoint began = clock_.now();
-  auto response = transport_.call(bounded, *request);
-  tell(caller, began, call.method, response ? response->head.status : 0);
+  auto response = transport_.call(bounded, request_of(call, token));
+  tell(caller, began, call.verb(), response ? response->head.status : 0);
   if (!response) {
     response.error().message = fmt::format("{}: {}", call.name(), response.error().message);
   } else if (!is_success(response->head.status)) {
     return tl::unexpected(error_of_answer(call.name(), response->head, response->body));
   }
   return response;
+}
+
+ApiResult<std::unique_ptr<HttpStream>> Client::open_stream(const CallContext& caller,
+                                                           const CallContext& bounded, const Call& call,
+                                                           const std::string& token) {
+  const Clock::TimePoint began = clock_.now();
+  auto stream = transport_.open(bounded, request_of(call, token));
+  tell(caller, began, call.verb(), stream ? (*stream)->head().status : 0);
+  if (!stream) {
+    stream.error().message = fmt::format("{}: {}", call.name(), stream.error().message);
+    return stream;
+  }
+  const HttpHead& head = (*stream)->head();
+  if (is_success(head.status)) return stream;
+  return tl::unexpected(error_of_answer(call.name(), head, read_error_body(bounded, **stream)));
 }
 
 // What its caller has soon ended says nothing of the server.
@@ -320,12 +332,17 @@ void Client::tell(const CallContext& caller, Clock::TimePoint began, std::string
   observer_.on_request(verb, code);
 }
 
-ApiResult<HttpRequest> Client::authorized(HttpRequest request, const std::string& accepted) {
-  auto token = credentials_.token();
-  if (!token) return tl::unexpected(std::move(token.error()));
-  if (!token->empty()) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *token));
-  request.headers.emplace_back("Accept", accepted);
+HttpRequest Client::request_of(const Call& call, const std::string& token) const {
+  HttpRequest request{
+      .method = call.method,
+      .target = fmt::format("{}{}{}", options_.base_path, call.path(), query_string(call.query)),
+      .body = call.body,
+      .longest_answer = call.longest_answer};
+  if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
+  if (!token.empty()) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", token));
+  request.headers.emplace_back("Accept", call.accept);
   request.headers.emplace_back("User-Agent", options_.user_agent);
+  if (call.method != "GET") request.may_be_sent = options_.may_write;
   return request;
 }
 

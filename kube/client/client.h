@@ -1,9 +1,10 @@
 // Calls of the Kubernetes API on untyped JSON objects.
 //
-// Every call but watch ends within the call time-out of the options, retries included: throttling (429) and
-// 5xx are waited out as retry.h says, and after 401 the credentials are read again once. Errors name the
-// call. `may_write` is asked for each write right before its bytes leave, by the transport's thread, so that
-// a leader that lost its lease cannot write. Safe to use from several threads.
+// Every call but watch ends within the call time-out of the options, retries included, which begins once
+// there are credentials: a user may have to log in for them. Throttling (429) and 5xx are waited out as
+// retry.h says, and after 401 the credentials are read again once. Errors name the call. `may_write` is asked
+// for each write right before its bytes leave, by the transport's thread, so that a leader that lost its
+// lease cannot write. Safe to use from several threads.
 #pragma once
 
 #include <functional>
@@ -84,7 +85,7 @@ class Client {
                                const WatchOptions& options);
 
   // What is no object, read while the server writes it: a container's log (subresource "log" of a pod). Only
-  // opening it is bounded by the call time-out.
+  // opening it is a call, with its time-out and its retries.
   ApiResult<std::unique_ptr<HttpStream>> open(const CallContext& context, const ResourcePath& path,
                                               std::string_view name, std::string_view subresource,
                                               const Query& query);
@@ -114,15 +115,21 @@ class Client {
 
  private:
   struct Call;
+  // With the token of that moment; `bounded` ends with the call time-out, too.
+  template <typename Answer>
+  using Try = std::function<ApiResult<Answer>(const CallContext& bounded, const std::string& token)>;
 
   ApiResult<Json> apply_to(const CallContext& context, const ResourcePath& path, const Json& intent,
                            const std::string& subresource, const std::string& field_manager);
   ApiResult<Json> call(const CallContext& context, const Call& call);
-  ApiResult<HttpResponse> attempt(const CallContext& caller, const CallContext& bounded, const Call& call);
+  template <typename Answer>
+  ApiResult<Answer> retried(const CallContext& context, const Call& call, const Try<Answer>& once);
+  ApiResult<HttpResponse> exchange(const CallContext& caller, const CallContext& bounded, const Call& call,
+                                   const std::string& token);
+  ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& caller, const CallContext& bounded,
+                                                     const Call& call, const std::string& token);
   void tell(const CallContext& caller, Clock::TimePoint began, std::string_view verb, int code);
-  ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& context, const std::string& name,
-                                                     HttpRequest request, const std::string& accepted);
-  ApiResult<HttpRequest> authorized(HttpRequest request, const std::string& accepted);
+  HttpRequest request_of(const Call& call, const std::string& token) const;
   bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);
 
   Transport& transport_;

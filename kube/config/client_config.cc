@@ -4,10 +4,11 @@
 
 namespace caravan::kube {
 
-Result<Url> parse_url(const std::string& text) {
+Result<Url> parse_url(const std::string& text, std::string_view form) {
+  if (text.find('@') != std::string::npos)
+    return bad_input(fmt::format("user and password in a URL are not supported: write {}", form));
   const std::size_t scheme_end = text.find("://");
-  if (scheme_end == std::string::npos)
-    return bad_input(fmt::format("'{}' is no URL: write https://host:port", text));
+  if (scheme_end == std::string::npos) return bad_input(fmt::format("'{}' is no URL: write {}", text, form));
   Url url{.scheme = text.substr(0, scheme_end), .endpoint = {}, .path = {}};
   const std::size_t authority = scheme_end + 3;
   const std::size_t path = std::min(text.find('/', authority), text.size());
@@ -21,9 +22,7 @@ Result<Url> parse_url(const std::string& text) {
   if (url.endpoint.port.empty()) url.endpoint.port = url.scheme == "http" ? "80" : "443";
   host.resize(std::min(colon, host.size()));
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  if (host.empty() || host.find('@') != std::string::npos) {
-    return bad_input(fmt::format("'{}' has no plain host: write https://host:port", text));
-  }
+  if (host.empty()) return bad_input(fmt::format("'{}' has no host: write {}", text, form));
   if (url.endpoint.port.find_first_not_of("0123456789") != std::string::npos) {
     return bad_input(fmt::format("'{}' has no valid port: '{}'", text, url.endpoint.port));
   }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,8 +58,9 @@ struct Url {
   std::string path;  // without a slash at the end
 };
 
-// "https://[::1]:6443/path"; the port may be missing.
-Result<Url> parse_url(const std::string& text);
+// "https://[::1]:6443/path"; the port may be missing. `form`: what the error says to write. It repeats no
+// password.
+Result<Url> parse_url(const std::string& text, std::string_view form = "https://host:port");
 
 // "[::1]:6443", as in a Host header.
 std::string to_string(const Endpoint& endpoint);

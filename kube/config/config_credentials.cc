@@ -1,13 +1,29 @@
 #include "kube/config/config_credentials.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace caravan::kube {
 namespace {
 
 constexpr std::chrono::seconds kPluginTakesAtMost{60};
 constexpr std::chrono::seconds kRenewedBeforeItExpires{10};
+constexpr std::chrono::seconds kFirstRest{1};
+constexpr std::chrono::seconds kLongestRest{30};
 
 tl::unexpected<ApiError> unusable(const Error& error) {
-  return api_failure(ErrorKind::kRefusedHere, error.message);
+  return api_failure(ErrorKind::kNoCredentials, error.message);
+}
+
+// A line end would end the header that the token stands in.
+ApiResult<std::string> usable_token(const std::string& text, std::string_view source) {
+  std::string token = trimmed(text);
+  const bool is_one_line = std::ranges::none_of(token, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (is_one_line) return token;
+  return api_failure(
+      ErrorKind::kNoCredentials,
+      fmt::format("{} has a control character, such as a line end; a token is one line", source));
 }
 
 }  // namespace
@@ -17,7 +33,9 @@ ConfigCredentials::PemSource::PemSource(const Pem& pem, Clock& clock)
 
 Result<std::string> ConfigCredentials::PemSource::get() {
   if (file_ == nullptr) return text_;
-  return file_->get();
+  auto content = file_->get();
+  if (!content && !text_.empty()) return text_;
+  return content;
 }
 
 void ConfigCredentials::PemSource::forget() {
@@ -32,16 +50,20 @@ ConfigCredentials::ConfigCredentials(ClientConfig config, Clock& clock)
       key_(config_.key, clock),
       token_({.text = config_.token, .file = config_.token_file}, clock) {}
 
-ApiResult<std::string> ConfigCredentials::token() {
-  auto token = token_.get();
+ApiResult<std::string> ConfigCredentials::token(const CallContext& context) {
+  const auto token = token_.get();
   if (!token) return unusable(token.error());
-  if (!token->empty() || !config_.exec) return std::move(*token);
-  auto credential = exec_credential();
-  if (!credential) return unusable(credential.error());
-  return std::move(credential->token);
+  if (!token->empty() || !config_.exec) {
+    return usable_token(*token,
+                        config_.token_file.empty() ? "'token' of the kubeconfig's user" : config_.token_file);
+  }
+  const auto credential = exec_credential(context);
+  if (!credential) return tl::unexpected(credential.error());
+  return usable_token(credential->token,
+                      fmt::format("the token of the credential plugin '{}'", config_.exec->command));
 }
 
-ApiResult<TlsMaterial> ConfigCredentials::tls() {
+ApiResult<TlsMaterial> ConfigCredentials::tls(const CallContext& context) {
   TlsMaterial material{.verify_peer = !config_.insecure_skip_tls_verify};
   auto authority = authority_.get();
   if (!authority) return unusable(authority.error());
@@ -53,8 +75,8 @@ ApiResult<TlsMaterial> ConfigCredentials::tls() {
   material.certificate_pem = std::move(*certificate);
   material.key_pem = std::move(*key);
   if (!config_.exec || !material.certificate_pem.empty()) return material;
-  auto credential = exec_credential();
-  if (!credential) return unusable(credential.error());
+  auto credential = exec_credential(context);
+  if (!credential) return tl::unexpected(std::move(credential.error()));
   material.certificate_pem = std::move(credential->certificate_pem);
   material.key_pem = std::move(credential->key_pem);
   return material;
@@ -66,17 +88,51 @@ void ConfigCredentials::forget() {
   exec_.reset();
 }
 
-Result<ExecCredential> ConfigCredentials::exec_credential() {
-  const std::lock_guard guard(exec_mutex_);
+ApiResult<ExecCredential> ConfigCredentials::exec_credential(const CallContext& context) {
+  std::unique_lock lock(exec_mutex_);
+  const auto is_free = [this] { return !plugin_runs_; };
+  if (!clock_.wait_until(lock, plugin_ended_, context.deadline, context.stop, is_free))
+    return no_credential(context,
+                         fmt::format("the credential plugin '{}' still runs", config_.exec->command));
   const bool expired =
       exec_ && exec_->expires && clock_.wall_now() >= *exec_->expires - kRenewedBeforeItExpires;
   if (exec_ && !expired) return *exec_;
+  if (failure_ && clock_.now() < failure_->until) return no_credential(context, failure_->message);
+  plugin_runs_ = true;
+  lock.unlock();
+  auto credential = run_plugin(context);
+  lock.lock();
+  plugin_runs_ = false;
+  plugin_ended_.notify_all();
+  if (!credential) {
+    auto failed = no_credential(context, std::move(credential.error().message));
+    // What ended with its call says nothing of the next one.
+    if (failed.value().kind == ErrorKind::kNoCredentials) keep_failure(failed.value().message);
+    return failed;
+  }
+  failure_.reset();
+  exec_ = *credential;
+  return std::move(*credential);
+}
+
+Result<ExecCredential> ConfigCredentials::run_plugin(const CallContext& context) {
   const auto authority = authority_.get();
   if (!authority) return tl::unexpected(authority.error());
-  auto credential = run_exec_plugin({.deadline = clock_.now() + kPluginTakesAtMost}, clock_, *config_.exec,
-                                    config_, *authority);
-  if (credential) exec_ = *credential;
-  return credential;
+  return run_exec_plugin(context.until(clock_.now() + kPluginTakesAtMost), clock_, *config_.exec, config_,
+                         *authority);
+}
+
+void ConfigCredentials::keep_failure(const std::string& message) {
+  const auto rest = failure_ ? std::min(2 * failure_->rest, kLongestRest) : kFirstRest;
+  failure_ = Failure{.message = message, .rest = rest, .until = clock_.now() + rest};
+}
+
+tl::unexpected<ApiError> ConfigCredentials::no_credential(const CallContext& context,
+                                                          std::string message) const {
+  ErrorKind kind = ErrorKind::kNoCredentials;
+  if (clock_.now() >= context.deadline) kind = ErrorKind::kTimeout;
+  if (context.stop.stop_requested()) kind = ErrorKind::kStopped;
+  return api_failure(kind, std::move(message));
 }
 
 }  // namespace caravan::kube

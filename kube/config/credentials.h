@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/call_context.h"
 #include "kube/api/api_error.h"
 #include "kube/transport/tls_context.h"
 
@@ -12,8 +13,8 @@ class Credentials {
  public:
   virtual ~Credentials() = default;
   // Empty: authentication is by certificate, or not at all.
-  virtual ApiResult<std::string> token() = 0;
-  virtual ApiResult<TlsMaterial> tls() = 0;
+  virtual ApiResult<std::string> token(const CallContext& context) = 0;
+  virtual ApiResult<TlsMaterial> tls(const CallContext& context) = 0;
   // The server answered 401: what was read must not be used again without a look at its source.
   virtual void forget() = 0;
 };

@@ -48,22 +48,34 @@ std::string exec_info(const ExecPlugin& plugin, const ClientConfig& cluster,
       JsonObject{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", spec}});
 }
 
-// Until the other end closes; looks for a stop request ten times a second.
-Result<std::string> read_all(const CallContext& context, Clock& clock, int fd, const std::string& command) {
+// False: nobody can write there any more.
+bool read_what_is_there(int fd, std::string& output) {
+  std::array<char, 4096> chunk{};
+  ssize_t got = -1;
+  while (output.size() < kLongestOutput && (got = ::read(fd, chunk.data(), chunk.size())) > 0)
+    output.append(chunk.data(), static_cast<std::size_t>(got));
+  return got != 0;
+}
+
+// Until the plugin ends: it may have closed its output before, and what it leaves behind may keep it open.
+// Looks for a stop request ten times a second.
+Result<std::string> output_of(const Process& plugin, int fd, const CallContext& context, Clock& clock,
+                              const std::string& command) {
   constexpr int kLookMilliseconds = 100;
   std::string output;
-  std::array<char, 4096> chunk{};
-  while (output.size() < kLongestOutput) {
+  for (bool has_ended = false; !has_ended;) {
     if (context.stop.stop_requested()) return failure(fmt::format("{}: stopped", command));
     if (clock.now() >= context.deadline)
       return failure(fmt::format("{} printed no credentials in time", command));
-    pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
-    if (::poll(&readable, 1, kLookMilliseconds) <= 0) continue;
-    const ssize_t got = ::read(fd, chunk.data(), chunk.size());
-    if (got == 0) return output;
-    if (got > 0) output.append(chunk.data(), static_cast<std::size_t>(got));
+    std::array<pollfd, 2> news{pollfd{.fd = plugin.pidfd(), .events = POLLIN, .revents = 0},
+                               pollfd{.fd = fd, .events = POLLIN, .revents = 0}};
+    ::poll(news.data(), news.size(), kLookMilliseconds);
+    has_ended = news[0].revents != 0;
+    if (fd >= 0 && !read_what_is_there(fd, output)) fd = -1;
+    if (output.size() >= kLongestOutput)
+      return failure(fmt::format("{} printed more than a megabyte", command));
   }
-  return failure(fmt::format("{} printed more than a megabyte", command));
+  return output;
 }
 
 }  // namespace
@@ -74,13 +86,15 @@ Result<ExecCredential> run_exec_plugin(const CallContext& context, Clock& clock,
   if (!program) return tl::unexpected(program.error());
   auto pipe = make_pipe();
   if (!pipe) return tl::unexpected(std::move(pipe.error()));
+  if (auto set = set_nonblocking(pipe->read_end.get()); !set) return tl::unexpected(std::move(set.error()));
   SpawnOptions options{.program = *program, .arguments = plugin.arguments, .environment = plugin.environment};
   options.environment.emplace_back("KUBERNETES_EXEC_INFO", exec_info(plugin, cluster, authority_pem));
   options.stdout_fd = pipe->write_end.get();
+  options.own_session = true;
   auto process = Process::spawn(options);
   if (!process) return tl::unexpected(std::move(process.error()));
   pipe->write_end.reset();
-  const auto output = read_all(context, clock, pipe->read_end.get(), plugin.command);
+  const auto output = output_of(*process, pipe->read_end.get(), context, clock, plugin.command);
   if (!output) return tl::unexpected(output.error());
   if (const ExitStatus status = process->wait(); status != ExitStatus{.exit_code = 0}) {
     return failure(

@@ -1,8 +1,9 @@
 // Runs a credential plugin of a kubeconfig (client.authentication.k8s.io, v1 or v1beta1) and reads what it
 // prints.
 //
-// The plugin gets KUBERNETES_EXEC_INFO, of the version that the kubeconfig asks for, and no terminal. It is
-// killed when the deadline comes or a stop is requested.
+// The plugin gets KUBERNETES_EXEC_INFO, of the version that the kubeconfig asks for, no terminal and nothing
+// to read. It is killed when the deadline comes or a stop is requested; what it leaves behind when it ends,
+// such as a browser or a cache of its own, goes on.
 #pragma once
 
 #include <optional>

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "common/file_contents.h"
 #include "kube/config/base64.h"
@@ -39,8 +40,10 @@ struct Entry {
 Result<std::vector<Document>> read_files(const std::vector<std::string>& files, const DocumentReader& read) {
   std::vector<Document> documents;
   for (const std::string& file : files) {
+    std::error_code ignored;
+    if (fs::status(file, ignored).type() == fs::file_type::not_found) continue;
     const auto text = file_contents(file);
-    if (!text) continue;
+    if (!text) return tl::unexpected(text.error());
     auto content = read(*text, file);
     if (!content) return tl::unexpected(std::move(content.error()));
     documents.push_back({.file = fs::absolute(file), .content = std::move(*content)});
@@ -89,8 +92,8 @@ Status read_pem(const Entry& entry, const std::string& key, Pem& pem) {
 Status read_proxy(const Entry& cluster, ClientConfig& config) {
   const std::string text = cluster.text("proxy-url");
   if (text.empty()) return {};
-  const auto url = parse_url(text);
-  if (!url) return tl::unexpected(url.error());
+  const auto url = parse_url(text, "http://host:port");
+  if (!url) return bad_input(fmt::format("{}: proxy-url: {}", cluster.file.string(), url.error().message));
   if (url->scheme != "http")
     return bad_input(fmt::format("proxy-url '{}': only http proxies are supported", text));
   config.proxy = url->endpoint;
@@ -99,7 +102,7 @@ Status read_proxy(const Entry& cluster, ClientConfig& config) {
 
 Status read_cluster(const Entry& cluster, ClientConfig& config) {
   const auto url = parse_url(cluster.text("server"));
-  if (!url) return tl::unexpected(url.error());
+  if (!url) return bad_input(fmt::format("{}: server: {}", cluster.file.string(), url.error().message));
   if (url->scheme != "https") {
     return bad_input(
         fmt::format("{}: the server must be https, not '{}'", cluster.file.string(), cluster.text("server")));
@@ -125,6 +128,12 @@ Result<ExecPlugin> read_exec(const Entry& user, const Json& exec) {
         "and v1beta1",
         user.file.string(), version));
   }
+  if (text_at(exec, {"interactiveMode"}) == "Always") {
+    return bad_input(fmt::format(
+        "{}: the exec plugin '{}' cannot support interactive mode: standard input is unavailable; "
+        "log in with it by hand, and write interactiveMode: IfAvailable where it works without",
+        user.file.string(), text_at(exec, {"command"})));
+  }
   ExecPlugin plugin{.command = text_at(exec, {"command"}),
                     .api_version = version,
                     .install_hint = text_at(exec, {"installHint"}),
@@ -148,7 +157,7 @@ Status read_user(const Entry& user, ClientConfig& config) {
     }
   }
   config.token = user.text("token");
-  if (config.token.empty()) config.token_file = user.path("tokenFile");
+  config.token_file = user.path("tokenFile");
   if (user.has("exec")) {
     auto plugin = read_exec(user, *find(*user.value, {"exec"}));
     if (!plugin) return tl::unexpected(std::move(plugin.error()));

@@ -3,7 +3,7 @@
 //
 // YAML is read by a function of the caller, since this room has no YAML library; read_json_document serves
 // where the file is JSON. Not supported, and said so: auth-provider, user name and password, impersonation,
-// SOCKS proxies.
+// SOCKS proxies, plugins that must talk with the user.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ Result<Json> read_json_document(std::string_view text, const std::string& path);
 // $KUBECONFIG, a list separated by colons, else ~/.kube/config.
 std::vector<std::string> kubeconfig_files();
 
-// `context`: empty for the current one. Files of the list that are not there are skipped.
+// `context`: empty for the current one. Files of the list that are not there are skipped; one that cannot be
+// read is an error.
 Result<ClientConfig> load_kubeconfig(const std::vector<std::string>& files, const std::string& context,
                                      const DocumentReader& read);
 

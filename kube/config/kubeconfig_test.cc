@@ -1,10 +1,13 @@
 #include "kube/config/kubeconfig.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/process.h"
+#include "common/testing/await.h"
 #include "common/testing/temporary_folder.h"
 #include "kube/config/exec_plugin.h"
 #include "kube/config/in_cluster.h"
@@ -29,6 +32,15 @@ class Kubeconfig : public ::testing::Test {
   }
   static Result<ClientConfig> load(const std::vector<std::string>& files, const std::string& context = "") {
     return load_kubeconfig(files, context, read_json_document);
+  }
+  // A plugin that does this and prints that token, as the shell has it, then.
+  ExecPlugin plugin(const std::string& script, const std::string& token) {
+    const std::string program = write("login", "#!/bin/sh\n" + script + R"(
+cat <<end
+{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":")" +
+                                                   token + "\"}}\nend\n");
+    fs::permissions(program, fs::perms::owner_all);
+    return {.command = program};
   }
 
   test::TemporaryFolder folder_;
@@ -60,6 +72,19 @@ TEST_F(Kubeconfig, TheFirstFileToSaySomethingWins) {
   EXPECT_EQ(config->name_space, "team");
 }
 
+TEST_F(Kubeconfig, AFileThatCannotBeReadIsNotPassedOver) {
+  const auto config = load({folder_.path().string(), write_with_user("{}")});
+  ASSERT_FALSE(config) << "of another cluster";
+  EXPECT_EQ(config.error().message, "cannot read " + folder_.path().string() + ": Is a directory");
+}
+
+TEST_F(Kubeconfig, AUserMayHaveATokenAndAFileThatWinsOverIt) {
+  const auto config = load({write_with_user(R"({"token":"constant","tokenFile":"token"})")});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->token, "constant");
+  EXPECT_EQ(config->token_file, folder_.path("token"));
+}
+
 TEST_F(Kubeconfig, AUserThatIsNullIsNobody) {
   const auto config = load({write_with_user("null")});
   ASSERT_TRUE(config) << config.error().message;
@@ -71,6 +96,8 @@ TEST_F(Kubeconfig, RefusesWhatItDoesNotSupportByName) {
       {R"({"auth-provider":{"name":"oidc"}})", "auth-provider"},
       {R"({"username":"joe","password":"x"})", "username"},
       {R"({"exec":{"apiVersion":"client.authentication.k8s.io/v1alpha1","command":"x"}})", "v1alpha1"},
+      {R"({"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"x","interactiveMode":"Always"}})",
+       "the exec plugin 'x' cannot support interactive mode: standard input is unavailable"},
       {R"({"client-key-data":"not base64!"})", "client-key-data"},
   };
   for (const auto& [user, named] : cases) {
@@ -86,6 +113,18 @@ TEST_F(Kubeconfig, TakesHttpProxiesAndRefusesOthers) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->proxy, (Endpoint{"proxy.example", "3128"}));
   EXPECT_FALSE(load({write_with_user("{}", R"(,"proxy-url":"socks5://proxy.example")")}));
+}
+
+TEST_F(Kubeconfig, ThePasswordInAUrlIsRefusedAndNotRepeated) {
+  const auto proxy = load({write_with_user("{}", R"(,"proxy-url":"http://joe:secret@proxy.example:3128")")});
+  ASSERT_FALSE(proxy);
+  EXPECT_EQ(proxy.error().message,
+            folder_.path("config") +
+                ": proxy-url: user and password in a URL are not supported: write http://host:port");
+  for (const char* server :
+       {"https://joe:secret@api.example", "joe:secret@api.example:6443", "https://joe:se/cret@h"})
+    EXPECT_EQ(parse_url(server).error().message,
+              "user and password in a URL are not supported: write https://host:port");
 }
 
 TEST_F(Kubeconfig, WarnsOfAServerThatIsNotVerified) {
@@ -159,6 +198,41 @@ TEST_F(Kubeconfig, AStopEndsAnExecPluginThatHangs) {
   const auto stopped =
       run_exec_plugin({.stop = stop.get_token()}, clock, {.command = "sleep", .arguments = {"600"}}, {}, "");
   EXPECT_FALSE(stopped);
+}
+
+TEST_F(Kubeconfig, AnExecPluginHasNoTerminalAndDoesNotReadWhatItsCallerReads) {
+  SystemClock clock;
+  auto jobs = make_pipe();
+  ASSERT_TRUE(jobs);
+  ASSERT_EQ(::write(jobs->write_end.get(), "job", 3), 3);
+  jobs->write_end.reset();
+  const UniqueFd before(::dup(STDIN_FILENO));
+  ::dup2(jobs->read_end.get(), STDIN_FILENO);
+  const auto credential = run_exec_plugin(
+      {}, clock, plugin("session=$(cut -d' ' -f6 /proc/$$/stat)", "$(cat) $((session == $$))"), {}, "");
+  ::dup2(before.get(), STDIN_FILENO);
+  ASSERT_TRUE(credential) << credential.error().message;
+  EXPECT_EQ(credential->token, " 1");
+}
+
+TEST_F(Kubeconfig, WhatAnExecPluginLeavesBehindGoesOnAndIsNotWaitedFor) {
+  SystemClock clock;
+  const std::string rest = "(while [ ! -e " + folder_.path("go") + " ]; do sleep 0.01; done; touch " +
+                           folder_.path("gone-on") + ") &";
+  const auto credential = run_exec_plugin({}, clock, plugin(rest, "t"), {}, "");
+  ASSERT_TRUE(credential) << credential.error().message;
+  EXPECT_EQ(credential->token, "t");
+  write("go", "");
+  test::await([&] { return fs::exists(folder_.path("gone-on")); });
+}
+
+TEST_F(Kubeconfig, AnExecPluginThatClosesItsOutputAndStaysIsEndedAtTheDeadline) {
+  SystemClock clock;
+  const auto credential = run_exec_plugin({.deadline = clock.now() + std::chrono::milliseconds(100)}, clock,
+                                          plugin("exec >&-; exec sleep 600", "t"), {}, "");
+  ASSERT_FALSE(credential);
+  EXPECT_NE(credential.error().message.find("printed no credentials in time"), std::string::npos)
+      << credential.error().message;
 }
 
 TEST_F(Kubeconfig, InAPodTheEnvironmentAndTheServiceAccountSayAll) {

@@ -5,15 +5,12 @@
 #include "common/file_contents.h"
 
 namespace caravan::kube {
-namespace {
 
 std::string trimmed(const std::string& text) {
   constexpr const char* kSpace = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kSpace);
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
-
-}  // namespace
 
 Result<std::string> RereadFile::get() {
   const std::lock_guard guard(mutex_);

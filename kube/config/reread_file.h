@@ -14,13 +14,16 @@
 
 namespace caravan::kube {
 
+// Without spaces and line ends around it.
+std::string trimmed(const std::string& text);
+
 class RereadFile {
  public:
   static constexpr std::chrono::seconds kOldest{50};
 
   RereadFile(std::string path, Clock& clock) : path_(std::move(path)), clock_(clock) {}
 
-  // Without spaces and line ends around it. An error only when the file was never read.
+  // Trimmed. An error only when the file was never read.
   Result<std::string> get();
   // The next get() reads.
   void forget();

@@ -8,12 +8,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <thread>
 
+#include "kube/transport/resolver.h"
 #include "kube/transport/tls_context_asio.h"
 
 namespace caravan::kube {
@@ -49,11 +49,11 @@ void give_up_early(tcp::socket& socket) {
 
 class TlsConnection final : public Connection, public std::enable_shared_from_this<TlsConnection> {
  public:
-  TlsConnection(asio::io_context& loop, Peer peer, std::shared_ptr<TlsContext> tls)
+  TlsConnection(asio::io_context& loop, Resolver& resolver, Peer peer, std::shared_ptr<TlsContext> tls)
       : peer_(std::move(peer)),
         tls_(std::move(tls)),
         loop_(loop),
-        resolver_(loop),
+        resolver_(resolver),
         stream_(loop, tls_->context) {}
 
   void connect(Completion<bool> done) override {
@@ -82,7 +82,6 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
     asio::post(loop_, [self = shared_from_this()] {
       self->closed_ = true;
       error_code ignored;
-      self->resolver_.cancel();
       self->socket().close(ignored);
     });
   }
@@ -98,7 +97,6 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
 
  private:
   using Body = http::buffer_body;
-  using Address = tcp::resolver::results_type::const_iterator;
 
   static tl::unexpected<ApiError> closed_error() {
     return api_failure(ErrorKind::kBroken, "the connection was closed");
@@ -106,10 +104,12 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
 
   tcp::socket& socket() { return beast::get_lowest_layer(stream_); }
 
-  tl::unexpected<ApiError> cannot_connect(std::string_view step, const error_code& error) const {
-    const Endpoint& first = peer_.proxy ? *peer_.proxy : peer_.server;
+  // Whom the socket is connected to.
+  const Endpoint& first() const { return peer_.proxy ? *peer_.proxy : peer_.server; }
+
+  tl::unexpected<ApiError> cannot_connect(std::string_view step, const std::string& why) const {
     return api_failure(ErrorKind::kUnreachable,
-                       fmt::format("cannot {} {}: {}", step, to_string(first), error.message()));
+                       fmt::format("cannot {} {}: {}", step, to_string(first()), why));
   }
 
   tl::unexpected<ApiError> broken(const error_code& error) {
@@ -118,28 +118,27 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
   }
 
   void resolve(Completion<bool> done) {
-    const Endpoint& first = peer_.proxy ? *peer_.proxy : peer_.server;
-    resolver_.async_resolve(first.host, first.port,
-                            [self = shared_from_this(), done = std::move(done)](
-                                error_code error, const tcp::resolver::results_type& addresses) mutable {
-                              if (error) return done(self->cannot_connect("resolve", error));
-                              if (self->closed_) return done(closed_error());
-                              self->open_socket(addresses.begin(), std::move(done));
-                            });
+    resolver_.resolve(first(), [self = shared_from_this(),
+                                done = std::move(done)](const Result<Resolver::Addresses>& addresses) {
+      if (self->closed_) return done(closed_error());
+      if (!addresses) return done(self->cannot_connect("resolve", addresses.error().message));
+      self->addresses_ = *addresses;
+      self->open_socket(0, done);
+    });
   }
 
-  // To that address, or to the first behind it that answers.
-  void open_socket(Address address, Completion<bool> done) {
-    const Address next = std::next(address);
+  // To that one of the addresses, or to the first behind it that answers.
+  void open_socket(std::size_t number, Completion<bool> done) {
+    const bool is_last = number + 1 == addresses_.size();
     error_code told_by_connecting;
     socket().close(told_by_connecting);
-    socket().open(address->endpoint().protocol(), told_by_connecting);
-    if (next != Address()) give_up_early(socket());
-    socket().async_connect(address->endpoint(), [self = shared_from_this(), next,
-                                                 done = std::move(done)](error_code error) mutable {
+    socket().open(addresses_[number].protocol(), told_by_connecting);
+    if (!is_last) give_up_early(socket());
+    socket().async_connect(addresses_[number], [self = shared_from_this(), number, is_last,
+                                                done = std::move(done)](error_code error) mutable {
       if (self->closed_) return done(closed_error());
-      if (error && next != Address()) return self->open_socket(next, std::move(done));
-      if (error) return done(self->cannot_connect("connect to", error));
+      if (error && !is_last) return self->open_socket(number + 1, std::move(done));
+      if (error) return done(self->cannot_connect("connect to", error.message()));
       set_socket_options(self->socket());
       if (self->peer_.proxy) return self->ask_proxy(std::move(done));
       self->shake_hands(std::move(done));
@@ -153,7 +152,7 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
     http::async_write(
         socket(), proxy_request_,
         [self = shared_from_this(), done = std::move(done)](error_code error, std::size_t) mutable {
-          if (error) return done(self->cannot_connect("ask the proxy", error));
+          if (error) return done(self->cannot_connect("ask the proxy", error.message()));
           self->read_proxy_answer(std::move(done));
         });
   }
@@ -164,7 +163,7 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
     http::async_read_header(
         socket(), buffer_, *proxy_parser_,
         [self = shared_from_this(), done = std::move(done)](error_code error, std::size_t) mutable {
-          if (error) return done(self->cannot_connect("read the answer of the proxy", error));
+          if (error) return done(self->cannot_connect("read the answer of the proxy", error.message()));
           const auto& answer = self->proxy_parser_->get();
           if (answer.result() != http::status::ok) {
             return done(api_failure(
@@ -177,22 +176,48 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
   }
 
   void shake_hands(Completion<bool> done) {
-    const std::string& name = peer_.verified_name.empty() ? peer_.server.host : peer_.verified_name;
+    if (!expect(verified_name()))
+      return done(
+          untrusted(fmt::format("for '{}', which is neither a name nor an address", verified_name())));
+    stream_.async_handshake(asio::ssl::stream_base::client,
+                            [self = shared_from_this(), done = std::move(done)](error_code error) mutable {
+                              if (error) return done(self->no_handshake(error));
+                              done(true);
+                            });
+  }
+
+  const std::string& verified_name() const {
+    return peer_.verified_name.empty() ? peer_.server.host : peer_.verified_name;
+  }
+
+  // The certificate has to be for that. False: OpenSSL takes it for neither a name nor an address.
+  bool expect(const std::string& name) {
+    SSL* const tls = stream_.native_handle();
     error_code not_an_address;
     asio::ip::make_address(name, not_an_address);
     // Server name indication is for names only (RFC 6066, section 3).
-    if (not_an_address) SSL_set_tlsext_host_name(stream_.native_handle(), name.c_str());
-    stream_.set_verify_callback(asio::ssl::host_name_verification(name));
-    stream_.async_handshake(
-        asio::ssl::stream_base::client,
-        [self = shared_from_this(), done = std::move(done)](error_code error) mutable {
-          if (!error) return done(true);
-          const long verdict = SSL_get_verify_result(self->stream_.native_handle());
-          if (verdict == X509_V_OK) return done(self->cannot_connect("do TLS with", error));
-          done(api_failure(ErrorKind::kUnreachable, fmt::format("the certificate of {} is not trusted: {}",
-                                                                to_string(self->peer_.server),
-                                                                X509_verify_cert_error_string(verdict))));
-        });
+    if (not_an_address) SSL_set_tlsext_host_name(tls, name.c_str());
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls), name.c_str()) == 1 ||
+           SSL_set1_host(tls, name.c_str()) == 1;
+  }
+
+  tl::unexpected<ApiError> no_handshake(const error_code& error) {
+    SSL* const tls = stream_.native_handle();
+    const long verdict = SSL_get_verify_result(tls);
+    // There is a verdict also where nobody goes by it.
+    if (verdict == X509_V_OK || SSL_get_verify_mode(tls) == SSL_VERIFY_NONE)
+      return cannot_connect("do TLS with", error.message());
+    if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
+      return untrusted(
+          fmt::format("for {}: set tls-server-name of the cluster in the kubeconfig to a name that it is for",
+                      verified_name()));
+    }
+    return untrusted(fmt::format("trusted: {}", X509_verify_cert_error_string(verdict)));
+  }
+
+  tl::unexpected<ApiError> untrusted(const std::string& what_it_is_not) const {
+    return api_failure(ErrorKind::kUntrusted, fmt::format("the certificate of {} is not {}",
+                                                          to_string(peer_.server), what_it_is_not));
   }
 
   void write_request(HttpRequest request, Completion<HttpHead> done) {
@@ -255,7 +280,8 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
   Peer peer_;
   std::shared_ptr<TlsContext> tls_;
   asio::io_context& loop_;
-  tcp::resolver resolver_;
+  Resolver& resolver_;
+  Resolver::Addresses addresses_;
   beast::ssl_stream<tcp::socket> stream_;
   beast::flat_buffer buffer_;
   std::string chunk_;
@@ -272,6 +298,7 @@ class TlsConnection final : public Connection, public std::enable_shared_from_th
 struct Network::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(context);
+  Resolver resolver{context};
   std::jthread thread{[this] { context.run(); }};
 };
 
@@ -282,7 +309,7 @@ Network::~Network() {
 }
 
 std::shared_ptr<Connection> Network::make_connection(const Peer& peer, std::shared_ptr<TlsContext> tls) {
-  return std::make_shared<TlsConnection>(loop_->context, peer, std::move(tls));
+  return std::make_shared<TlsConnection>(loop_->context, loop_->resolver, peer, std::move(tls));
 }
 
 }  // namespace caravan::kube

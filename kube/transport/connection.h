@@ -1,7 +1,8 @@
 // One TLS connection to the API server, asynchronous, and the thread that drives all of them.
 //
 // Completions run on the thread of the Network and must not block; each is called once. A connection does one
-// thing at a time. close() may be called from any thread at any time and makes what is pending fail.
+// thing at a time. close() may be called from any thread at any time and makes what is pending fail, the
+// look-up of a name when its answer is there.
 #pragma once
 
 #include <functional>
@@ -48,7 +49,7 @@ class Connection {
 class Network {
  public:
   Network();
-  // Nothing may be pending any more.
+  // Nothing may be pending any more but look-ups of connections that are closed.
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;

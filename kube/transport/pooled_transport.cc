@@ -102,7 +102,7 @@ PooledTransport::~PooledTransport() {
 ApiResult<HttpResponse> PooledTransport::call(const CallContext& context, const HttpRequest& request) {
   const auto slot = Slot::acquire(*this, context);
   if (!slot) return tl::unexpected(slot.error());
-  const auto tls = current_tls();
+  const auto tls = current_tls(context);
   if (!tls) return tl::unexpected(tls.error());
   std::shared_ptr<Connection> connection = take_idle();
   if (connection == nullptr) {
@@ -119,7 +119,7 @@ ApiResult<HttpResponse> PooledTransport::call(const CallContext& context, const 
 
 ApiResult<std::unique_ptr<HttpStream>> PooledTransport::open(const CallContext& context,
                                                              const HttpRequest& request) {
-  auto tls = current_tls();
+  auto tls = current_tls(context);
   if (!tls) return tl::unexpected(std::move(tls.error()));
   auto connection = dial(context, std::move(*tls));
   if (!connection) return tl::unexpected(std::move(connection.error()));
@@ -130,8 +130,8 @@ ApiResult<std::unique_ptr<HttpStream>> PooledTransport::open(const CallContext& 
   return std::make_unique<ConnectionStream>(clock_, std::move(*connection), std::move(*head));
 }
 
-ApiResult<std::shared_ptr<TlsContext>> PooledTransport::current_tls() {
-  auto material = credentials_.tls();
+ApiResult<std::shared_ptr<TlsContext>> PooledTransport::current_tls(const CallContext& context) {
+  auto material = credentials_.tls(context);
   if (!material) return tl::unexpected(std::move(material.error()));
   const std::lock_guard guard(mutex_);
   if (tls_ != nullptr && *material == material_) return tls_;

@@ -30,7 +30,7 @@ class PooledTransport final : public Transport {
  private:
   class Slot;
 
-  ApiResult<std::shared_ptr<TlsContext>> current_tls();
+  ApiResult<std::shared_ptr<TlsContext>> current_tls(const CallContext& context);
   std::shared_ptr<Connection> take_idle();
   ApiResult<std::shared_ptr<Connection>> dial(const CallContext& context, std::shared_ptr<TlsContext> tls);
   // `tls` is what the connection was made with.

@@ -41,7 +41,7 @@ ApiResult<std::shared_ptr<TlsContext>> make_tls_context(const TlsMaterial& mater
   try {
     load(made->context, material, part);
   } catch (const boost::system::system_error& error) {
-    return api_failure(ErrorKind::kRefusedHere,
+    return api_failure(ErrorKind::kNoCredentials,
                        fmt::format("the {} is not usable: {}", part, error.code().message()));
   }
   return made;

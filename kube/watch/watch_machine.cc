@@ -10,6 +10,9 @@
 namespace caravan::kube {
 namespace {
 
+// A server, or a proxy before it, may ask for an hour; caches that stand still for so long do harm.
+constexpr std::chrono::milliseconds kLongestAskedFor{60'000};
+
 class Step {
  public:
   Step(WatchState state, const Moment& moment) : state_(std::move(state)), moment_(moment) {}
@@ -80,7 +83,8 @@ class Step {
       return list_page(state_.continue_token);
     }
     if (error.is_expired() || error.is_too_large_version()) return relist(error.message);
-    return wait(error.message, error.retry_after.value_or(std::chrono::milliseconds{0}));
+    return wait(error.message,
+                std::min(error.retry_after.value_or(std::chrono::milliseconds{0}), kLongestAskedFor));
   }
 
  private:

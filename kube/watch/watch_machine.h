@@ -6,8 +6,8 @@
 // of a list; a list reaches the cache as a whole or not at all, but its pages are handed over one by one, so
 // that no more than one of them is held; an expired version (410 in either form) or
 // one the server is behind of (504, or an older version in the stream) is dropped and never asked for again;
-// every failure waits with backoff, at least as long as the server asks for, and no number of failures ends
-// the loop.
+// every failure waits with backoff, at least as long as the server asks for within a minute, and no number of
+// failures ends the loop.
 #pragma once
 
 #include <chrono>

@@ -234,10 +234,12 @@ TEST_F(WatchMachine, AFailureThatComesBackAfterAGoodWatchIsSaidAgain) {
   EXPECT_EQ(warnings_.size(), 2U);
 }
 
-TEST_F(WatchMachine, WaitsAtLeastAsLongAsTheServerAsksFor) {
+TEST_F(WatchMachine, WaitsAtLeastAsLongAsTheServerAsksForWithinAMinute) {
   watch_from("42");
   const WatchAction action = feed(CallFailed{{.message = "slow down", .code = 429, .retry_after = 17s}});
   EXPECT_EQ(action, WatchAction(Wait{17s}));
+  EXPECT_EQ(feed(CallFailed{{.message = "come back in an hour", .code = 503, .retry_after = 1h}}),
+            WatchAction(Wait{60s}));
 }
 
 TEST_F(WatchMachine, AsksTheServerToEndAWatchBetweenFiveAndTenMinutes) {

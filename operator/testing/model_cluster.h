@@ -11,8 +11,8 @@ namespace caravan::controller::testing {
 
 class NoCredentials final : public kube::Credentials {
  public:
-  kube::ApiResult<std::string> token() override { return std::string("token"); }
-  kube::ApiResult<kube::TlsMaterial> tls() override { return kube::TlsMaterial{}; }
+  kube::ApiResult<std::string> token(const CallContext&) override { return std::string("token"); }
+  kube::ApiResult<kube::TlsMaterial> tls(const CallContext&) override { return kube::TlsMaterial{}; }
   void forget() override {}
 };
 

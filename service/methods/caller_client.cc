@@ -2,8 +2,8 @@
 
 namespace caravan::service {
 
-kube::ApiResult<kube::TlsMaterial> NobodysCredentials::tls() {
-  return own_.tls().map([](kube::TlsMaterial material) {
+kube::ApiResult<kube::TlsMaterial> NobodysCredentials::tls(const CallContext& context) {
+  return own_.tls(context).map([](kube::TlsMaterial material) {
     material.certificate_pem.clear();
     material.key_pem.clear();
     return material;

@@ -17,8 +17,8 @@ class NobodysCredentials final : public kube::Credentials {
  public:
   explicit NobodysCredentials(kube::Credentials& own) : own_(own) {}
 
-  kube::ApiResult<std::string> token() override { return std::string(); }
-  kube::ApiResult<kube::TlsMaterial> tls() override;
+  kube::ApiResult<std::string> token(const CallContext&) override { return std::string(); }
+  kube::ApiResult<kube::TlsMaterial> tls(const CallContext& context) override;
   void forget() override {}
 
  private:
@@ -29,9 +29,9 @@ class TokenCredentials final : public kube::Credentials {
  public:
   explicit TokenCredentials(std::string token) : token_(std::move(token)) {}
 
-  kube::ApiResult<std::string> token() override { return token_; }
+  kube::ApiResult<std::string> token(const CallContext&) override { return token_; }
   // Of the transport, which has its own.
-  kube::ApiResult<kube::TlsMaterial> tls() override { return kube::TlsMaterial{}; }
+  kube::ApiResult<kube::TlsMaterial> tls(const CallContext&) override { return kube::TlsMaterial{}; }
   void forget() override {}
 
  private:

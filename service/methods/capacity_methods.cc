@@ -9,7 +9,7 @@ namespace {
 using v1alpha1::Capacity;
 using v1alpha1::QuotaLimit;
 
-constexpr std::size_t kLongestText = 253;
+constexpr std::size_t kLongestResource = 253;
 
 // What may be answered in a moment is a fault; else what is asked for stays unknown to this caller.
 Answer<void> leave_unknown(const Fault& why, std::string& words) {
@@ -30,7 +30,7 @@ std::vector<QuotaLimit> limits_of(const kube::Json& quota) {
     const std::string resource(limit.key());
     QuotaLimit& told = limits.emplace_back();
     told.set_quota(kube::text_at(quota, {"metadata", "name"}));
-    told.set_resource(readable_line(resource, kLongestText));
+    told.set_resource(readable_line(resource, kLongestResource));
     told.set_hard(kube::text_at(quota, {"status", "hard", resource}));
     told.set_used(kube::text_at(quota, {"status", "used", resource}));
   }

@@ -1,5 +1,5 @@
 // A name that stands for several addresses, as that of an API server with several machines does, not all of
-// which are alive.
+// which are alive; and one that no name server answers for.
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
+#include <future>
 #include <string_view>
 
 #include "common/unique_fd.h"
@@ -20,11 +22,20 @@ constexpr const char* kTwoAddresses = "two-addresses.test";
 constexpr const char* kFirst = "127.0.0.2";
 constexpr const char* kSecond = "127.0.0.1";
 
+constexpr const char* kSilent = "silent.test";
+std::atomic<int> look_ups_of_silent{0};
+std::atomic<bool> name_server_answers{false};
+
 }  // namespace
 
 // In the place of the C library's, which knows no such name.
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints, addrinfo** found) {
   static const auto system = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  if (host != nullptr && std::string_view(host) == kSilent) {
+    ++look_ups_of_silent;
+    name_server_answers.wait(false);
+    return EAI_AGAIN;
+  }
   if (host == nullptr || std::string_view(host) != kTwoAddresses) return system(host, port, hints, found);
   if (const int error = system(kFirst, port, hints, found); error != 0) return error;
   addrinfo* last = *found;
@@ -34,6 +45,8 @@ extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* h
 
 namespace caravan::kube::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 // A port of the first address that answers nobody, as no machine does: its queue is full, and so the kernel
 // says nothing to who would connect.
@@ -85,6 +98,26 @@ TEST_F(Addresses, WhenNoneIsAliveTheNameIsTold) {
   EXPECT_EQ(answer.error().kind, ErrorKind::kUnreachable);
   EXPECT_THAT(answer.error().message,
               ::testing::EndsWith("cannot connect to two-addresses.test:1: Connection refused"));
+}
+
+TEST_F(Addresses, AnswersOfANameServerAreWaitedForNoLongerThanACallMayTake) {
+  look_ups_of_silent = 0;
+  name_server_answers = false;
+  const ClientConfig silent{.proxy = Endpoint{.host = kSilent, .port = "1"}};
+  connect(silent, {.retry = {.tries = 1}});
+  for (int i = 0; i < 2; ++i) {
+    auto answer = std::async(std::launch::async, [this] { return client_->get({}, pods_, "a"); });
+    await([] { return look_ups_of_silent == 1; });
+    clock_.await_sleeper(30s);
+    clock_.advance(30s);
+    EXPECT_EQ(answer.get().error().kind, ErrorKind::kTimeout);
+  }
+  connect(silent, {.retry = {.tries = 1}});  // ends the one before
+  name_server_answers = true;
+  name_server_answers.notify_all();
+  EXPECT_THAT(client_->get({}, pods_, "a").error().message,
+              ::testing::EndsWith("cannot resolve silent.test:1: Temporary failure in name resolution"));
+  EXPECT_EQ(look_ups_of_silent, 2) << "one for each transport, whatever calls are made meanwhile";
 }
 
 }  // namespace

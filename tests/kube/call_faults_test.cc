@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "common/testing/temporary_folder.h"
 #include "tests/kube/objects.h"
 #include "tests/kube/scripted_client.h"
 
@@ -59,12 +60,66 @@ TEST_F(CallFaults, UnauthorizedReadsTheRotatedTokenAndTriesOnce) {
   fs::remove(file);
 }
 
+TEST_F(CallFaults, ALoginAfterUnauthorizedTakesNothingOfTheCallsOwnTime) {
+  const test::TemporaryFolder folder;
+  const std::string plugin = folder.write("login", fmt::format(R"(#!/bin/sh
+cd '{}'
+if [ -e once ]; then
+  touch again
+  until [ -e go ]; do sleep 0.01; done
+fi
+touch once
+echo '{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{{"token":"t"}}}}'
+)",
+                                                               folder.path("")));
+  fs::permissions(plugin, fs::perms::owner_all);
+  serve(in_turn({reply_with(401, status_json(401, "Unauthorized")), reply_with(200, "{}")}));
+  connect({.exec = ExecPlugin{.command = plugin}});
+  auto answer = in_background([&] { return client_->get({}, pods_, "a"); });
+  await([&] { return fs::exists(folder.path("again")); });
+  clock_.advance(31s);  // a call has 30 s
+  folder.write("go", "");
+  const auto outcome = answer.get();
+  EXPECT_TRUE(outcome) << outcome.error().message;
+}
+
+TEST_F(CallFaults, ALoginThatFailsIsNotTriedAgainInsideACall) {
+  const test::TemporaryFolder folder;
+  const std::string plugin = folder.write("login", "#!/bin/sh\nexit 1\n");
+  fs::permissions(plugin, fs::perms::owner_all);
+  serve(reply_with(200, "{}"));
+  connect({.exec = ExecPlugin{.command = plugin}});
+  const auto answer = client_->get({}, pods_, "a");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind, ErrorKind::kNoCredentials);
+  EXPECT_TRUE(recorder_.retries().empty());
+}
+
 TEST_F(CallFaults, UnauthorizedForGoodIsAnErrorAfterOneMoreTry) {
   serve(reply_with(401, status_json(401, "Unauthorized")));
   const auto answer = client_->get({}, pods_, "a");
   ASSERT_FALSE(answer);
   EXPECT_TRUE(answer.error().is_unauthorized());
   EXPECT_EQ(requests("GET"), 2);
+}
+
+TEST_F(CallFaults, AStreamIsOpenedAsACallIsMadeThroughThrottlingAndWithARotatedToken) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("token", "old");
+  serve(in_turn({reply_with(429, status_json(429, "TooManyRequests"), {{"Retry-After", "7"}}),
+                 [&](Exchange& exchange) {
+                   folder.write("token", "new");
+                   exchange.reply(401, status_json(401, "Unauthorized"));
+                 },
+                 reply_with(200, "line")}));
+  connect({.token_file = file});
+  auto opened = in_background([&] { return client_->open({}, pods_, "a", "log", {}).has_value(); });
+  clock_.await_sleeper(7s);
+  EXPECT_EQ(requests("GET"), 1);
+  clock_.advance(7s);
+  EXPECT_TRUE(opened.get());
+  EXPECT_EQ(header(server_->requests().back().headers, "Authorization"), "Bearer new");
+  EXPECT_EQ(requests("GET"), 3);
 }
 
 TEST_F(CallFaults, AReadWhoseAnswerIsLostIsRepeatedAndACreateIsNot) {

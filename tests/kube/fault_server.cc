@@ -99,12 +99,13 @@ Received received(const http::request<http::string_body>& request) {
 
 class FaultServer::Listener {
  public:
-  Listener(Script script, const KeyPair& own, const std::string& client_authority_pem)
+  Listener(Script script, const KeyPair& own, const Options& options)
       : script_(std::move(script)), acceptor_(io_, {asio::ip::address_v4::loopback(), 0}) {
     tls_.use_certificate_chain(asio::buffer(own.certificate_pem));
     tls_.use_private_key(asio::buffer(own.key_pem), asio::ssl::context::pem);
-    if (!client_authority_pem.empty()) {
-      tls_.add_certificate_authority(asio::buffer(client_authority_pem));
+    if (!options.has_tls_1_3) tls_.set_options(asio::ssl::context::no_tlsv1_3);
+    if (!options.client_authority_pem.empty()) {
+      tls_.add_certificate_authority(asio::buffer(options.client_authority_pem));
       tls_.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     }
     port_ = acceptor_.local_endpoint().port();
@@ -192,7 +193,7 @@ FaultServer::FaultServer(Script script, const Options& options)
   if (options.certificate_for_loopback) request.addresses = {"127.0.0.1"};
   const KeyPair own = must(issue_certificate(authority_, request));
   certificate_pem_ = own.certificate_pem;
-  listener_ = std::make_unique<Listener>(std::move(script), own, options.client_authority_pem);
+  listener_ = std::make_unique<Listener>(std::move(script), own, options);
 }
 
 FaultServer::~FaultServer() = default;

@@ -57,6 +57,7 @@ class FaultServer {
     std::string certificate_name = "localhost";  // besides 127.0.0.1
     bool certificate_for_loopback = true;
     std::string client_authority_pem = {};  // when given, clients must show a certificate
+    bool has_tls_1_3 = true;                // without it, who shows none has no handshake
   };
 
   explicit FaultServer(Script script) : FaultServer(std::move(script), Options{}) {}

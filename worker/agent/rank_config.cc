@@ -1,5 +1,6 @@
 #include "worker/agent/rank_config.h"
 
+#include "common/host_port.h"
 #include "planner/job_shape.h"
 #include "worker/agent/job_file.h"
 
@@ -8,10 +9,6 @@ namespace {
 
 // The coordinator, which knows what all ranks wait for, gives a gang up before one of them does.
 constexpr std::chrono::seconds kBehindCoordinator{60};
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
-}
 
 }  // namespace
 
