@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -126,7 +125,7 @@ Result<Generator> start(const GenerateOptions& options, const std::string& folde
 // A terminal does not get what would move its cursor.
 Status show(const std::string& text) {
   static const bool to_terminal = isatty(STDOUT_FILENO) == 1;
-  const std::string shown = to_terminal ? readable(text, std::numeric_limits<std::size_t>::max()) : text;
+  const std::string shown = to_terminal ? readable(text) : text;
   if (std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0)
     return {};
   return failure(fmt::format("cannot write the text: {}", std::strerror(errno)));

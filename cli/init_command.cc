@@ -87,7 +87,7 @@ Status write_file(const std::string& path, const std::string& text, bool replace
 
 // A line of it; the names that users gave may stand in it.
 void say(const std::string& text) {
-  fmt::print(stderr, "{}\n", readable(text, text.size()));
+  fmt::print(stderr, "{}\n", readable(text));
 }
 
 void say_what_is_missing(const std::string& data) {

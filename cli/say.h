@@ -1,5 +1,8 @@
 // What a command tells people. Words of others may stand in it, so it goes out without control characters,
 // which move the cursor of who reads them. What brings colours of its own, or a document, is printed instead.
+//
+// Nothing is thrown where the stream takes no more, since threads say things, too. Whoever goes on for long
+// ends where standard output does not; main tells of it (standard_stream.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +18,7 @@ namespace caravan::cli {
 template <typename... Args>
 void say(std::FILE* to, fmt::format_string<Args...> form, Args&&... args) {
   const std::string text = fmt::format(form, std::forward<Args>(args)...);
-  fmt::print(to, "{}", readable(text, text.size()));
+  std::fputs(readable(text).c_str(), to);
 }
 
 // On standard output.

@@ -24,9 +24,14 @@ inline std::string refusal_of_standard_output(std::string_view what) {
   return fmt::format("{} is written to a file, not to standard output; give its name", what);
 }
 
+// Whether all that was written on standard output until now has arrived.
+inline bool output_arrives() {
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
+
 // How a program ends that has printed its answer: one that did not arrive is no success, which it says.
 inline ExitCode unless_output_is_lost(ExitCode code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (output_arrives()) return code;
   std::fputs("standard output: not everything could be written; give it room and an open end\n", stderr);
   return code == ExitCode::kDone ? ExitCode::kJobFailed : code;
 }

@@ -22,6 +22,18 @@ Error unreachable(const kube::ApiError& error, const std::string& server) {
           .code = ExitCode::kClusterUnreachable};
 }
 
+Error untrusted(const kube::ApiError& error, const std::string& server) {
+  return {.message = fmt::format("the API server {} is not trusted ({})", server, error.message),
+          .code = ExitCode::kClusterUnreachable};
+}
+
+Error no_credentials(const kube::ApiError& error, const std::string& server) {
+  return {.message =
+              fmt::format("cannot log in to the API server {} ({}); log in again, or name another --context",
+                          server, error.message),
+          .code = ExitCode::kClusterUnreachable};
+}
+
 // Of a path that no definition serves, the answer is no Status and has no reason.
 Error not_found(const kube::ApiError& error, const Asked& asked) {
   if (error.reason.empty()) {
@@ -38,6 +50,8 @@ Error not_found(const kube::ApiError& error, const Asked& asked) {
 Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::string& server) {
   if (error.kind == kube::ErrorKind::kRefusedHere)
     return {.message = error.message, .code = ExitCode::kBadInput};
+  if (error.kind == kube::ErrorKind::kNoCredentials) return no_credentials(error, server);
+  if (error.kind == kube::ErrorKind::kUntrusted) return untrusted(error, server);
   if (error.kind != kube::ErrorKind::kStatus) return unreachable(error, server);
   if (error.is_unauthorized()) {
     return {.message = fmt::format("the API server {} does not know who you are ({}); log in again, or name "
@@ -70,6 +84,8 @@ std::string words_of(const kube::ApiError& error) {
 Trouble trouble_of(const kube::ApiError& error) {
   switch (error.kind) {
     case kube::ErrorKind::kUnreachable:
+    case kube::ErrorKind::kUntrusted:
+    case kube::ErrorKind::kNoCredentials:
     case kube::ErrorKind::kBroken:
     case kube::ErrorKind::kTimeout:
       return Trouble::kOutage;

@@ -1,5 +1,5 @@
 // What the API server refused, in one sentence with what to do about it, and the exit code that goes with it:
-// 4 when no server was reached, 2 for what it found wrong with an object. Pure.
+// 4 when no server was reached, or none that takes the user, 2 for what it found wrong with an object. Pure.
 #pragma once
 
 #include <string>

@@ -76,6 +76,22 @@ TEST(ApiErrors, OfAServerThatIsNotReachedHaveACodeOfTheirOwn) {
   EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
 }
 
+TEST(ApiErrors, SpeakOfNoOutageWhereTheServerIsNotTrustedOrTheUserHasNoCredentials) {
+  const auto of = [](kube::ErrorKind kind, const std::string& message) {
+    return explain({.kind = kind, .message = message}, {.verb = "list"}, kApiServer);
+  };
+  const Error untrusted = of(kube::ErrorKind::kUntrusted, "the certificate is not for 10.0.0.1");
+  EXPECT_EQ(untrusted.message,
+            "the API server 10.0.0.1:6443 is not trusted (the certificate is not for 10.0.0.1)");
+  EXPECT_EQ(untrusted.code, ExitCode::kClusterUnreachable);
+  const Error unknown = of(kube::ErrorKind::kNoCredentials, "the credential plugin 'login' ended with 1");
+  EXPECT_EQ(
+      unknown.message,
+      "cannot log in to the API server 10.0.0.1:6443 (the credential plugin 'login' ended with 1); log in "
+      "again, or name another --context");
+  EXPECT_EQ(unknown.code, ExitCode::kClusterUnreachable);
+}
+
 TEST(ApiErrors, AreOneLine) {
   const Error error = explain(answer(422, status("Invalid", "two\\nlines")), {.verb = "create"}, kApiServer);
   EXPECT_EQ(error.message, "two lines");
@@ -89,8 +105,12 @@ TEST(ApiErrors, TellAnOutageFromARefusal) {
     EXPECT_FALSE(of(answer(code, "")).is_outage()) << code;
   for (const int code : {401, 403}) EXPECT_TRUE(of(answer(code, "")).is_refusal()) << code;
   for (const int code : {400, 404, 500}) EXPECT_FALSE(of(answer(code, "")).is_refusal()) << code;
-  EXPECT_TRUE(of({.kind = kube::ErrorKind::kUnreachable, .message = "refused"}).is_outage());
-  EXPECT_FALSE(of({.kind = kube::ErrorKind::kRefusedHere, .message = "no token"}).is_outage());
+  for (const auto kind :
+       {kube::ErrorKind::kUnreachable, kube::ErrorKind::kUntrusted, kube::ErrorKind::kNoCredentials}) {
+    EXPECT_TRUE(of({.kind = kind, .message = "refused"}).is_outage());
+    EXPECT_EQ(of({.kind = kind, .message = "refused"}).code, ExitCode::kClusterUnreachable);
+  }
+  EXPECT_FALSE(of({.kind = kube::ErrorKind::kRefusedHere, .message = "no name"}).is_outage());
 }
 
 }  // namespace

@@ -58,21 +58,28 @@ kube::ClientOptions client_options(const kube::ClientConfig& config, bool at_onc
 
 }  // namespace
 
-ApiServer::ApiServer(kube::ClientConfig config, bool at_once)
-    : config_(std::move(config)),
+ApiServer::ApiServer(kube::ClientConfig config, const ClusterOptions& options)
+    : Cluster(options.context),
+      config_(std::move(config)),
+      at_once_(options.at_once),
       credentials_(config_, clock()),
       transport_(kube::peer_of(config_), credentials_, clock()),
-      client_(transport_, credentials_, clock(), kube::system_random(), client_options(config_, at_once),
-              observer_) {}
+      client_(transport_, credentials_, clock(), kube::system_random(),
+              client_options(config_, options.at_once), observer_) {}
 
 Result<std::unique_ptr<ApiServer>> ApiServer::connect(const ClusterOptions& options) {
   auto config = load_config(options);
   if (!config) return tl::unexpected(std::move(config.error()));
   for (const std::string& warning : config->warnings) fmt::print(stderr, "warning: {}\n", warning);
-  return std::unique_ptr<ApiServer>(new ApiServer(*std::move(config), options.at_once));
+  return std::unique_ptr<ApiServer>(new ApiServer(*std::move(config), options));
 }
 
-ClusterError ApiServer::explain(const kube::ApiError& error, const Asked& asked) const {
+CallContext ApiServer::call_context() {
+  return {.deadline = at_once_ ? clock().now() + kAtOnce : Clock::kNever};
+}
+
+ClusterError ApiServer::explain(const kube::ApiError& error, Asked asked) const {
+  asked.context = context();
   return cli::explain(error, asked, kube::to_string(config_.server));
 }
 
@@ -103,8 +110,8 @@ ClusterResult<JsonArray> ApiServer::jobs(bool everywhere, const std::string& sel
 }
 
 ClusterResult<std::vector<std::string>> ApiServer::names() {
-  const auto page =
-      client_.list({}, {.resource = kJobs, .name_space = name_space()}, {.part = kube::Part::kMetadata});
+  const auto page = client_.list(call_context(), {.resource = kJobs, .name_space = name_space()},
+                                 {.part = kube::Part::kMetadata});
   if (!page) return tl::unexpected(explain(page.error(), {.verb = "list", .name_space = name_space()}));
   std::vector<std::string> names;
   for (const Json& job : page->items) names.push_back(kube::key_of(job).name);
@@ -147,12 +154,15 @@ ClusterResult<std::string> ApiServer::ask_for_checkpoint(const std::string& name
   return annotate(name, controller::annotations::kCheckpoint, request).map([&] { return request; });
 }
 
+// It was there when it was read: where it is no more, a try whose answer was lost has removed it, or somebody
+// else.
 ClusterResult<void> ApiServer::remove(const Json& job) {
   const std::string name = kube::key_of(job).name;
-  return client_.remove({}, {.resource = kJobs, .name_space = name_space()}, name, {.uid = kube::uid_of(job)})
-      .map_error([&](const kube::ApiError& error) {
-        return explain(error, {.verb = "delete", .name_space = name_space(), .name = name});
-      });
+  const kube::ResourcePath path{.resource = kJobs, .name_space = name_space()};
+  const auto removed = client_.remove({}, path, name, {.uid = kube::uid_of(job)});
+  if (removed || removed.error().is_not_found()) return {};
+  return tl::unexpected(
+      explain(removed.error(), {.verb = "delete", .name_space = name_space(), .name = name}));
 }
 
 ClusterResult<JsonArray> ApiServer::pods_of(const Json& job, std::optional<int> node) {
@@ -166,9 +176,10 @@ ClusterResult<JsonArray> ApiServer::pods_of(const Json& job, std::optional<int> 
   return pods;
 }
 
-ClusterResult<std::vector<int>> ApiServer::nodes_with_log(const Json& job) {
-  return pods_of(job).map([](const JsonArray& pods) {
-    std::set<int> nodes;
+ClusterResult<std::vector<int>> ApiServer::node_numbers(const Json& job) {
+  return pods_of(job).map([&](const JsonArray& pods) {
+    const std::vector<int> planned = planned_nodes(job);
+    std::set<int> nodes(planned.begin(), planned.end());
     for (const Json& pod : pods) nodes.insert(controller::read_pod(pod).node);
     return std::vector<int>(nodes.begin(), nodes.end());
   });
@@ -195,7 +206,7 @@ ClusterResult<JsonArray> ApiServer::nodes() {
 }
 
 ClusterResult<Json> ApiServer::config_map(const std::string& name_space, const std::string& name) {
-  return client_.get({}, {.resource = controller::kConfigMaps, .name_space = name_space}, name)
+  return client_.get(call_context(), {.resource = controller::kConfigMaps, .name_space = name_space}, name)
       .map_error([&](const kube::ApiError& error) {
         return explain(error,
                        {.verb = "get", .resource = "configmaps", .name_space = name_space, .name = name});
@@ -206,9 +217,10 @@ ClusterResult<JsonArray> ApiServer::quotas(const std::string& name_space) {
   return list({.resource = kube::kResourceQuotas, .name_space = name_space}, {});
 }
 
-ClusterResult<std::unique_ptr<kube::HttpStream>> ApiServer::log_of(const std::string& pod,
+ClusterResult<std::unique_ptr<kube::HttpStream>> ApiServer::log_of(const CallContext& context,
+                                                                   const std::string& pod,
                                                                    const kube::Query& query) {
-  return client_.open({}, {.resource = kube::kPods, .name_space = name_space()}, pod, "log", query)
+  return client_.open(context, {.resource = kube::kPods, .name_space = name_space()}, pod, "log", query)
       .map_error([&](const kube::ApiError& error) {
         return explain(error,
                        {.verb = "get", .resource = "pods/log", .name_space = name_space(), .name = pod});
@@ -216,7 +228,7 @@ ClusterResult<std::unique_ptr<kube::HttpStream>> ApiServer::log_of(const std::st
 }
 
 ClusterResult<std::string> ApiServer::token() {
-  return credentials_.token().map_error([&](const kube::ApiError& error) {
+  return credentials_.token(call_context()).map_error([&](const kube::ApiError& error) {
     return explain(error, {.verb = "get", .name_space = name_space()});
   });
 }

@@ -30,7 +30,7 @@ class ApiServer final : public Cluster {
   ClusterResult<void> remove(const kube::Json& job) override;
 
   ClusterResult<kube::JsonArray> pods_of(const kube::Json& job) override { return pods_of(job, {}); }
-  ClusterResult<std::vector<int>> nodes_with_log(const kube::Json& job) override;
+  ClusterResult<std::vector<int>> node_numbers(const kube::Json& job) override;
   ClusterResult<kube::JsonArray> events_of(const kube::Json& job) override;
   ClusterResult<kube::JsonArray> nodes() override;
   ClusterResult<std::optional<v1alpha1::EstimateJobResponse>> estimates(
@@ -48,15 +48,18 @@ class ApiServer final : public Cluster {
   // Of one node or of all.
   ClusterResult<kube::JsonArray> pods_of(const kube::Json& job, std::optional<int> node);
   // What a pod's agent writes. query: of the subresource "log".
-  ClusterResult<std::unique_ptr<kube::HttpStream>> log_of(const std::string& pod, const kube::Query& query);
+  ClusterResult<std::unique_ptr<kube::HttpStream>> log_of(const CallContext& context, const std::string& pod,
+                                                          const kube::Query& query);
   ClusterResult<kube::Json> config_map(const std::string& name_space, const std::string& name);
   // The one that the user's calls carry; empty where he comes with a certificate.
   ClusterResult<std::string> token();
 
  private:
-  ApiServer(kube::ClientConfig config, bool at_once);
+  ApiServer(kube::ClientConfig config, const ClusterOptions& options);
 
-  ClusterError explain(const kube::ApiError& error, const Asked& asked) const;
+  // Of who waits at the keyboard: a plugin for credentials has no more time than the server.
+  CallContext call_context();
+  ClusterError explain(const kube::ApiError& error, Asked asked) const;
   ClusterResult<kube::JsonArray> list(const kube::ResourcePath& path, const kube::ListOptions& options);
   ClusterResult<kube::Json> job(const std::string& name, const CallContext& context);
   ClusterResult<void> change(const std::string& name, const kube::Json& patch);
@@ -67,6 +70,7 @@ class ApiServer final : public Cluster {
 
   kube::Observer observer_;
   kube::ClientConfig config_;
+  bool at_once_;
   kube::ConfigCredentials credentials_;
   kube::PooledTransport transport_;
   kube::Client client_;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/cluster/checkpoint_answer.h"
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
@@ -35,21 +36,19 @@ Status check(const controller::Job& job) {
 }
 
 // The operator writes the request into the status once it is answered, by a checkpoint or by its failure.
-Result<ExitCode> await_answer(Cluster& cluster, const CheckpointNowOptions& options,
-                              const std::string& request, std::chrono::seconds timeout) {
-  v1alpha1::JobStatus last;
-  const Status followed =
-      cluster.follow(options.name, cluster.clock().now() + timeout, [&](const kube::Json& object) {
-        last = controller::read_job_but_spec(object).status;
-        return last.checkpoint_request() != request && !end_of(last);
-      });
+Result<ExitCode> await_answer(Cluster& cluster, const CheckpointNowOptions& options, CheckpointAnswer answer,
+                              std::chrono::seconds timeout) {
+  const Status followed = cluster.follow(
+      options.name, cluster.clock().now() + timeout,
+      [&](const kube::Json& object) { return answer.see(controller::read_job_but_spec(object)); });
+  const v1alpha1::JobStatus& last = answer.status();
   if (!followed) {
     if (followed.error().code != kTimedOut) return tl::unexpected(followed.error());
     return tl::unexpected(Error{fmt::format("job {} has not answered after {} s; it is {}", options.name,
                                             timeout.count(), last.state()),
                                 kTimedOut});
   }
-  if (last.checkpoint_request() != request)
+  if (!answer.has_come())
     return failure(fmt::format("job {} ended before it wrote one ({})", options.name, words_of_end(last)));
   const v1alpha1::Condition* failing =
       controller::find_condition(last, controller::conditions::kCheckpointFailing);
@@ -65,13 +64,14 @@ Result<ExitCode> checkpoint_now(const CheckpointNowOptions& options) {
   if (!timeout) return tl::unexpected(timeout.error());
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
-  const auto job = (*cluster)->job(options.name);
-  if (!job) return tl::unexpected(job.error());
-  if (const Status able = check(controller::read_job(*job)); !able) return tl::unexpected(able.error());
+  const auto object = (*cluster)->job(options.name);
+  if (!object) return tl::unexpected(object.error());
+  const controller::Job job = controller::read_job(*object);
+  if (const Status able = check(job); !able) return tl::unexpected(able.error());
   const auto request = (*cluster)->ask_for_checkpoint(options.name);
   if (!request) return tl::unexpected(request.error());
-  if (options.wait) return await_answer(**cluster, options, *request, *timeout);
-  say("job {} was asked for a checkpoint; it writes one after the step at work\n", options.name);
+  if (options.wait) return await_answer(**cluster, options, {*request, job.checkpoint_request}, *timeout);
+  say("job {} was asked for a checkpoint; it writes one {}\n", options.name, time_of_checkpoint(job));
   return ExitCode::kDone;
 }
 

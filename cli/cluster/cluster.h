@@ -33,10 +33,11 @@ inline constexpr ExitCode kTimedOut{124};
 
 // Of a job that was followed and is no more.
 Error was_deleted(const std::string& name);
-// Of a job whose log is asked for. state: the job's.
-Error has_no_pod(const LogQuestion& question, const std::string& state);
 // Of a job that was followed until the deadline.
 Error waited_in_vain(const std::string& name);
+
+// Numbers of the nodes that a job has by its plan, in order; empty before there is one.
+std::vector<int> planned_nodes(const kube::Json& job);
 
 // Tells of outages, each once: a wait of a day goes on through them.
 class OutageNote {
@@ -56,13 +57,17 @@ class Cluster {
   // The one that the options name; of jobs it is asked nothing yet.
   static Result<std::unique_ptr<Cluster>> connect(const ClusterOptions& options);
 
-  Cluster() = default;
+  // context: of the kubeconfig, where the user has named it.
+  explicit Cluster(std::string context = {}) : context_(std::move(context)) {}
   virtual ~Cluster() = default;
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
   Clock& clock() { return clock_; }
   virtual const std::string& name_space() const = 0;
+  const std::string& context() const { return context_; }
+  // What leads another command to the same jobs: " -n team --context prod".
+  std::string place() const { return place_options(name_space(), context_); }
 
   virtual ClusterResult<kube::Json> job(const std::string& name) = 0;
   // By name; of the namespace or of all. selector: of labels, or empty.
@@ -81,8 +86,9 @@ class Cluster {
 
   // Of the job's present and earlier attempts, as far as they are there, by node and attempt.
   virtual ClusterResult<kube::JsonArray> pods_of(const kube::Json& job) = 0;
-  // Numbers of the job's nodes that have a log, in order; empty: none yet.
-  virtual ClusterResult<std::vector<int>> nodes_with_log(const kube::Json& job) = 0;
+  // Numbers of the job's nodes, in order: the planned ones, and those of pods that are told of; empty: none
+  // yet.
+  virtual ClusterResult<std::vector<int>> node_numbers(const kube::Json& job) = 0;
   // Of the job and its pods, the oldest first.
   virtual ClusterResult<kube::JsonArray> events_of(const kube::Json& job) = 0;
   virtual ClusterResult<kube::JsonArray> nodes() = 0;
@@ -91,7 +97,10 @@ class Cluster {
       const v1alpha1::EstimateJobRequest& question) = 0;
   virtual ClusterResult<kube::JsonArray> quotas(const std::string& name_space) = 0;
 
+  // Ends when `question.stop` asks for it, whatever it returns then.
   virtual Status read_log(const LogQuestion& question, const TakeLine& take) = 0;
+  // Of a log that is asked for. state: the job's.
+  Error has_no_pod(const LogQuestion& question, const std::string& state) const;
   virtual Result<Curve> curve_of(const std::string& name, Figure figure) = 0;
 
   // Hands over the job as it is, and then each time it changes, until `seen` returns false. An error of code
@@ -101,6 +110,7 @@ class Cluster {
 
  private:
   SystemClock clock_;
+  std::string context_;
 };
 
 }  // namespace caravan::cli

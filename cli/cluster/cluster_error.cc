@@ -11,10 +11,6 @@ std::string place_of(const Asked& asked) {
   return asked.name_space.empty() ? "the cluster" : fmt::format("namespace {}", asked.name_space);
 }
 
-std::string option_of(const Asked& asked) {
-  return asked.name_space.empty() ? " -A" : fmt::format(" -n {}", asked.name_space);
-}
-
 // In the words of the API server's authorizer, or of the job service that asked it. Quotas and admission
 // forbid too, with reasons of their own.
 bool is_about_a_right(const std::string& words) {
@@ -24,16 +20,22 @@ bool is_about_a_right(const std::string& words) {
 
 }  // namespace
 
+std::string place_options(const std::string& name_space, const std::string& context) {
+  return fmt::format("{}{}", name_space.empty() ? " -A" : " -n " + name_space,
+                     context.empty() ? "" : " --context " + context);
+}
+
 Error no_such_job(const Asked& asked) {
   return {.message = fmt::format("{} has no job {}; `caravan list{}` shows those that there are",
-                                 place_of(asked), asked.name, option_of(asked)),
+                                 place_of(asked), asked.name, place_options(asked.name_space, asked.context)),
           .code = ExitCode::kBadInput};
 }
 
 Error name_is_taken(const Asked& asked) {
   return {.message = fmt::format("{} has a job {} already; give this one another name, or delete that one "
                                  "with `caravan delete {}{}`",
-                                 place_of(asked), asked.name, asked.name, option_of(asked)),
+                                 place_of(asked), asked.name, asked.name,
+                                 place_options(asked.name_space, asked.context)),
           .code = ExitCode::kBadInput};
 }
 

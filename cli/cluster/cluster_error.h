@@ -13,6 +13,7 @@ struct Asked {
   std::string resource = "llamatrainingjobs.training.caravan.dev";
   std::string name_space = {};  // empty: of all, or of none
   std::string name = {};        // empty: the collection
+  std::string context = {};     // of the kubeconfig, where the user has named it
 
   bool is_of_jobs() const { return resource.starts_with("llamatrainingjobs"); }
 };
@@ -36,6 +37,9 @@ struct [[nodiscard]] ClusterError : Error {
 
 template <typename T>
 using ClusterResult = tl::expected<T, ClusterError>;
+
+// What leads another command to the jobs of that namespace, empty: of all: " -n team --context prod".
+std::string place_options(const std::string& name_space, const std::string& context);
 
 // Sentences that are the same whoever answers. words: the server's.
 Error no_such_job(const Asked& asked);

@@ -1,10 +1,10 @@
-#include <fmt/format.h>
-
 #include <memory>
 #include <vector>
 
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
+#include "cli/cluster/mistakes.h"
+#include "cli/say.h"
 
 namespace caravan::cli {
 namespace {
@@ -14,17 +14,19 @@ struct DeleteOptions {
   std::vector<std::string> names;
 };
 
-Result<ExitCode> remove(const DeleteOptions& options) {
+Status remove(Cluster& cluster, const std::string& name) {
+  const auto job = cluster.job(name);
+  if (!job) return tl::unexpected(job.error());
+  const auto removed = cluster.remove(*job);
+  if (!removed) return tl::unexpected(removed.error());
+  say("job {} deleted; its checkpoints stay where they are\n", name);
+  return {};
+}
+
+Result<ExitCode> delete_jobs(const DeleteOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
-  for (const std::string& name : options.names) {
-    const auto job = (*cluster)->job(name);
-    if (!job) return tl::unexpected(job.error());
-    const auto removed = (*cluster)->remove(*job);
-    if (!removed) return tl::unexpected(removed.error());
-    fmt::print("job {} deleted; its checkpoints stay where they are\n", name);
-  }
-  return ExitCode::kDone;
+  return with_each(options.names, [&](const std::string& name) { return remove(**cluster, name); });
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ void add_delete_command(CLI::App& app, Action& action) {
       app.add_subcommand("delete", "Deletes jobs with their pods and their record; checkpoints stay.");
   add_jobs_argument(*command, options->names);
   add_cluster_options(*command, options->cluster);
-  command->callback([options, &action] { action = [options] { return remove(*options); }; });
+  command->callback([options, &action] { action = [options] { return delete_jobs(*options); }; });
 }
 
 }  // namespace caravan::cli

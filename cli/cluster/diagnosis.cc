@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "cli/cluster/cluster_error.h"
 #include "cli/cluster/job_events.h"
 #include "cli/cluster/job_news.h"
 #include "common/quantity.h"
@@ -40,13 +41,14 @@ struct Advice {
   const char* words;
 };
 
+// {0}: the job, as commands take it.
 constexpr std::array kOfTheEnd{
     Advice{reasons::kDoesNotFit,
            "`caravan estimate FILE` says how many devices it takes; ask for more devices, or for a smaller "
            "micro-batch or sequence"},
     Advice{reasons::kInvalidSpec, "correct the field and submit the job again"},
     Advice{reasons::kMaxRestartsReached,
-           "`caravan logs JOB` and `caravan events JOB` tell why it failed so often; "
+           "`caravan logs {0}` and `caravan events {0}` tell why it failed so often; "
            "spec.failurePolicy.maxRestarts "
            "is the limit"},
     Advice{reasons::kDeadlineExceeded,
@@ -78,6 +80,12 @@ constexpr std::array kOfScheduling{
     Advice{reasons::kNoDomain, "label the nodes, or take another spec.scheduling.topology"},
     Advice{reasons::kWaitingForQuota, "its turn comes when the queue admits it"}};
 
+// The job, as commands take it: "tiny -n team".
+std::string words_for(const ClusterFacts& facts) {
+  const kube::ObjectKey& key = facts.job.job.key;
+  return key.name + place_options(key.name_space, facts.context);
+}
+
 template <std::size_t N>
 std::string advice_for(const std::array<Advice, N>& all, const std::string& reason) {
   const auto found = std::ranges::find_if(all, [&](const Advice& advice) { return advice.reason == reason; });
@@ -99,7 +107,7 @@ bool lasts(const Condition& condition, controller::TimePoint now, std::chrono::s
   return since && now - *since >= how_long;
 }
 
-std::optional<Finding> end_of_job(const v1alpha1::JobStatus& status) {
+std::optional<Finding> end_of_job(const v1alpha1::JobStatus& status, const std::string& job) {
   if (const Condition* complete = when(status, conditions::kComplete, "True"))
     return Finding{Gravity::kGood, "it is complete: " + words_of(*complete), ""};
   const Condition* failed = when(status, conditions::kFailed, "True");
@@ -107,7 +115,7 @@ std::optional<Finding> end_of_job(const v1alpha1::JobStatus& status) {
     return Finding{Gravity::kNotice, "it was cancelled: " + words_of(*failed), ""};
   if (failed != nullptr)
     return Finding{Gravity::kProblem, "it failed: " + words_of(*failed),
-                   advice_for(kOfTheEnd, failed->reason())};
+                   fmt::format(fmt::runtime(advice_for(kOfTheEnd, failed->reason())), job)};
   return std::nullopt;
 }
 
@@ -124,14 +132,14 @@ std::optional<Finding> nobody_cares(const Job& job, controller::TimePoint now) {
                  "see whether one runs (`kubectl -n caravan-system get pods`) and serves this namespace"};
 }
 
-std::optional<Finding> suspension(const v1alpha1::JobStatus& status, const std::string& name) {
+std::optional<Finding> suspension(const v1alpha1::JobStatus& status, const std::string& job) {
   const Condition* suspended = when(status, conditions::kSuspended, "True");
   if (suspended == nullptr) return std::nullopt;
   if (suspended->reason() == reasons::kByQueue)
     return Finding{Gravity::kNotice, "its queue took the machines back: " + words_of(*suspended),
                    "it goes on when the queue admits it again"};
   return Finding{Gravity::kNotice, "it is suspended: " + words_of(*suspended),
-                 fmt::format("`caravan resume {}`", name)};
+                 fmt::format("`caravan resume {}`", job)};
 }
 
 std::optional<Finding> planning(const v1alpha1::JobStatus& status) {
@@ -264,12 +272,12 @@ std::optional<Finding> rendezvous(const ClusterFacts& facts) {
       Gravity::kProblem, "its agents do not find each other: " + running->message(),
       fmt::format("`caravan logs {} --all` shows what each waits for; see whether the cluster's name "
                   "server answers pods, and whether a network policy of the namespace stands between them",
-                  facts.job.job.key.name)};
+                  words_for(facts))};
 }
 
-Findings running(const v1alpha1::JobStatus& status, const std::string& name) {
+Findings running(const v1alpha1::JobStatus& status, const std::string& job) {
   Findings findings;
-  const std::string logs = fmt::format("`caravan logs {}` shows more", name);
+  const std::string logs = fmt::format("`caravan logs {}` shows more", job);
   if (const Condition* stalled = when(status, conditions::kStalled, "True"))
     findings.push_back({Gravity::kProblem, "no step is made: " + words_of(*stalled), logs});
   if (const Condition* restarting = when(status, conditions::kRestarting, "True"))
@@ -294,10 +302,11 @@ Findings running(const v1alpha1::JobStatus& status, const std::string& name) {
 // The first thing on the way that holds the job up.
 std::optional<Finding> before_pods(const ClusterFacts& facts) {
   const Job& job = facts.job.job;
-  if (auto end = end_of_job(job.status)) return end;
+  const std::string words = words_for(facts);
+  if (auto end = end_of_job(job.status, words)) return end;
   if (job.being_deleted) return Finding{Gravity::kNotice, "it is being deleted; its pods end first", ""};
   if (auto unseen = nobody_cares(job, facts.job.now)) return unseen;
-  if (auto suspended = suspension(job.status, job.key.name)) return suspended;
+  if (auto suspended = suspension(job.status, words)) return suspended;
   if (auto unplanned = planning(job.status)) return unplanned;
   return queueing(job.status);
 }
@@ -310,7 +319,7 @@ std::vector<Finding> diagnose(const ClusterFacts& facts) {
   if (findings.empty()) {
     if (auto meeting = rendezvous(facts)) findings.push_back(*std::move(meeting));
   }
-  append(running(facts.job.job.status, facts.job.job.key.name), findings);
+  append(running(facts.job.job.status, words_for(facts)), findings);
   if (findings.empty())
     findings.push_back({Gravity::kNotice,
                         fmt::format("it is {}, and nothing holds it up", facts.job.job.status.state()), ""});

@@ -24,6 +24,7 @@ struct ClusterFacts {
   JobFacts job = {};
   std::optional<std::vector<controller::NodeView>> nodes = {};  // none: they may not be read
   std::vector<QuotaView> quotas = {};
+  std::string context = {};  // of the kubeconfig, where the user has named it
 };
 
 enum class Gravity { kGood, kNotice, kProblem };

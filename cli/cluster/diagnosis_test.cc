@@ -51,13 +51,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Complete", condition("Complete", "True", "StepsReached", "100 steps"), Gravity::kGood,
              "it is complete: StepsReached: 100 steps", ""},
         Case{"Failed", condition("Failed", "True", "MaxRestartsReached", "4 restarts"), Gravity::kProblem,
-             "it failed: MaxRestartsReached", "caravan logs"},
+             "it failed: MaxRestartsReached",
+             "`caravan logs tiny -n team` and `caravan events tiny -n team`"},
         Case{"Cancelled", condition("Failed", "True", "Cancelled", "as its user asked"), Gravity::kNotice,
              "it was cancelled: Cancelled: as its user asked", ""},
         Case{"Unseen", "", Gravity::kProblem, "no operator has looked at it",
              "kubectl -n caravan-system get pods"},
         Case{"Suspended", condition("Suspended", "True", "ByUser"), Gravity::kNotice, "it is suspended",
-             "caravan resume tiny"},
+             "`caravan resume tiny -n team`"},
         Case{"TakenBack", condition("Suspended", "True", "ByQueue"), Gravity::kNotice,
              "its queue took the machines", "admits it again"},
         Case{"DoesNotFit", condition("Planned", "False", "DoesNotFit", "needs 4 more"), Gravity::kProblem,
@@ -74,12 +75,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NotAllowed", condition("Scheduled", "False", "NotAllowed", "host network"), Gravity::kProblem,
              "its pods wait: NotAllowed", "ask whoever runs the cluster"},
         Case{"SlowRendezvous", condition("Running", "False", "Rendezvous", "1 of 2 agents"),
-             Gravity::kProblem, "its agents do not find each other: 1 of 2 agents", "network policy"},
+             Gravity::kProblem, "its agents do not find each other: 1 of 2 agents",
+             "`caravan logs tiny -n team --all`"},
         Case{"Stalled", condition("Stalled", "True", "NoStepWithinTimeout", "rank 3 waits"),
-             Gravity::kProblem, "no step is made", "caravan logs tiny"},
+             Gravity::kProblem, "no step is made", "`caravan logs tiny -n team`"},
         Case{"CheckpointFailing", condition("CheckpointFailing", "True", "SaveFailed", "disk full"),
              Gravity::kProblem, "checkpoints fail: SaveFailed: disk full", "volume"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(Diagnosis, LeadsToTheJobInTheContextThatTheUserHasNamed) {
+  ClusterFacts facts = facts_of(job_in(condition("Suspended", "True", "ByUser")));
+  facts.context = "prod";
+  EXPECT_THAT(diagnose(facts), ElementsAre(finding(Gravity::kNotice, "it is suspended",
+                                                   "`caravan resume tiny -n team --context prod`")));
+}
 
 TEST(Diagnosis, OfANewJobWaitsForTheOperator) {
   EXPECT_THAT(diagnose(facts_of(job_in(""), "2026-01-01T00:00:05Z")),

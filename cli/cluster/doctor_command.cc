@@ -26,7 +26,7 @@ struct DoctorOptions {
 Result<ClusterFacts> gather(Cluster& cluster, const std::string& name) {
   const auto object = cluster.job(name);
   if (!object) return tl::unexpected(object.error());
-  ClusterFacts facts{.job = read_facts(cluster, *object)};
+  ClusterFacts facts{.job = read_facts(cluster, *object), .context = cluster.context()};
   if (const auto quotas = readable_part(cluster.quotas(facts.job.job.key.name_space), "quotas")) {
     for (const kube::Json& quota : *quotas) {
       for (QuotaView& view : read_quota(quota)) facts.quotas.push_back(std::move(view));

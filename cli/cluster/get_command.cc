@@ -4,6 +4,7 @@
 #include "cli/arguments/choice.h"
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
+#include "cli/cluster/mistakes.h"
 #include "cli/cluster/print_jobs.h"
 
 namespace caravan::cli {
@@ -19,17 +20,19 @@ Result<ExitCode> get(const GetOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   kube::JsonArray jobs;
-  for (const std::string& name : options.names) {
+  const ExitCode code = with_each(options.names, [&](const std::string& name) -> Status {
     auto job = (*cluster)->job(name);
     if (!job) return tl::unexpected(job.error());
     jobs.push_back(*std::move(job));
-  }
-  if (jobs.size() == 1) {
+    return {};
+  });
+  if (jobs.empty()) return code;
+  if (options.names.size() == 1) {
     print_job(jobs.front(), options.output, (*cluster)->clock());
   } else {
     print_jobs(jobs, options.output, false, (*cluster)->clock());
   }
-  return ExitCode::kDone;
+  return code;
 }
 
 }  // namespace

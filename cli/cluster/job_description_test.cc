@@ -61,6 +61,15 @@ TEST(JobDescription, LeavesOutWhatIsNotKnownYet) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("Plan")), Not(HasSubstr("Pods")), Not(HasSubstr("Events"))));
 }
 
+// As the operator writes it where the peak of the devices is unknown.
+TEST(JobDescription, LeavesOutAnUnknownMfuAndSoDoesTheTable) {
+  JobFacts given = facts();
+  given.job.status.mutable_progress()->set_mfu_percent("-");
+  given.job.status.mutable_predicted()->clear_mfu_percent();
+  EXPECT_THAT(describe_job(given, 120), AllOf(Not(HasSubstr("MFU")), Not(HasSubstr("- %"))));
+  EXPECT_THAT(job_table({given.job}, {.now = given.now}), Not(HasSubstr("- %")));
+}
+
 TEST(JobTable, OfAJobThatSpeaksToTheTerminalIsOneLine) {
   controller::Job job = facts().job;
   job.status.set_state("\x1b[2JRunning\nforged");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster/job_table.h"
 #include "common/readable_duration.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
@@ -52,8 +53,8 @@ std::string progress_line(const v1alpha1::JobStatus& status) {
   if (!progress.has_step()) return "";
   std::string line = fmt::format("step {}/{} ({} %)", progress.step(), progress.steps(), progress.percent());
   if (!progress.loss().empty()) line += "  loss " + progress.loss();
-  if (!progress.mfu_percent().empty())
-    line += "  mfu " + with_prediction(progress.mfu_percent() + " %", status.predicted().mfu_percent());
+  if (const std::string mfu = percent_text(progress.mfu_percent()); !mfu.empty())
+    line += "  mfu " + with_prediction(mfu, status.predicted().mfu_percent());
   if (!progress.tokens_per_second().empty()) line += "  tok/s " + progress.tokens_per_second();
   if (!progress.peak_memory_per_device().empty())
     line +=

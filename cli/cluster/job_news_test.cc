@@ -35,6 +35,15 @@ TEST(JobNews, TellOfStepsWithWhatWasPredicted) {
                           "mem 40.1Gi (predicted 39.8Gi)  eta 12m00s"));
 }
 
+// As the operator writes it where the peak of the devices is unknown.
+TEST(JobNews, LeaveOutAnUnknownMfu) {
+  const auto status =
+      job_in("", R"(, "progress": {"step": 40, "steps": 100, "percent": 40, "loss": "2.31", "mfuPercent": "-",
+                                   "tokensPerSecond": "12000"})")
+          .status;
+  EXPECT_EQ(progress_line(status), "step 40/100 (40 %)  loss 2.31  tok/s 12000");
+}
+
 TEST(JobNews, OfTheEndGiveTheExitCode) {
   EXPECT_EQ(end_of(job_in(condition("Running", "True", "StepsAdvancing")).status), std::nullopt);
   EXPECT_EQ(end_of(job_in(condition("Complete", "True", "StepsReached")).status), ExitCode::kDone);

@@ -84,7 +84,7 @@ std::string age_text(const std::string& since, TimePoint now) {
 }
 
 std::string percent_text(const std::string& figure) {
-  return figure.empty() ? "" : figure + " %";
+  return figure.empty() || figure == "-" ? "" : figure + " %";
 }
 
 std::string against(const std::string& now, const std::string& predicted) {

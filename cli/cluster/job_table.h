@@ -21,7 +21,8 @@ std::string job_table(const std::vector<controller::Job>& jobs, const TableLook&
 std::string age_text(controller::TimePoint since, controller::TimePoint now);
 std::string age_text(const std::string& since, controller::TimePoint now);
 
-// "41.7 %" of a figure in the status; empty for none.
+// "41.7 %" of a figure in the status; empty for none, and for "-", which the operator writes of an unknown
+// one.
 std::string percent_text(const std::string& figure);
 
 // "41.7 % (43.0)": the second is the prediction; empty where both are.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@ struct LogQuestion {
   std::optional<std::chrono::seconds> since = {};
   std::optional<int> tail = {};  // the last lines only: of the rank's, where there is one
   bool follow = false;
+  std::stop_token stop = {};
 };
 
 // Gets each line without its end.

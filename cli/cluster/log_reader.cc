@@ -1,44 +1,47 @@
 #include "cli/cluster/log_reader.h"
 
-#include <fmt/format.h>
-
-#include <deque>
+#include <cstdio>
+#include <functional>
+#include <utility>
 
 #include "cli/cluster/api_errors.h"
 #include "cli/cluster/job_news.h"
-#include "common/line_reader.h"
+#include "cli/cluster/service/log_lines.h"
+#include "cli/say.h"
+#include "common/call_context.h"
 #include "operator/api/job_object.h"
+#include "operator/view/last_lines.h"
+#include "operator/view/log_scanner.h"
 #include "operator/view/pod_log.h"
 
 namespace caravan::cli {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+using controller::ScanResult;
+
 constexpr std::chrono::seconds kBetweenLooks{1};
 
 class NodeLog {
  public:
-  NodeLog(ApiServer& cluster, const LogQuestion& question, const TakeLine& take)
+  NodeLog(ApiServer& cluster, const LogQuestion& question, LogLines& lines)
       : cluster_(cluster),
         question_(question),
-        take_(take),
-        holds_back_(question.rank.has_value() && question.tail.has_value()) {}
+        lines_(lines),
+        seeks_last_lines_(question.rank.has_value() && question.tail.has_value()) {}
 
   Status once() {
     const auto pod = look();
     if (!pod) return tl::unexpected(pod.error());
     if (!*pod) return no_pod();
-    const auto stream = open((*pod)->name);
-    if (!stream) return tl::unexpected(stream.error());
-    const auto done = read(**stream);
-    let_go();
+    begin((*pod)->name);
+    const auto done = read_pod(/*is_whole=*/true);
     if (!done) return tl::unexpected(done.error());
     return {};
   }
 
   Status follow() {
     OutageNote outage;
-    while (true) {
+    while (!question_.stop.stop_requested()) {
       const auto pod = look();
       if (!pod) {
         if (is_seen_ && pod.error().is_not_found()) return tl::unexpected(was_deleted(question_.job));
@@ -49,12 +52,12 @@ class NodeLog {
         is_seen_ = true;
         const auto done = follow_pod(*pod);
         const bool is_last = job_ended_ && (!*pod || (*pod)->ended());
-        if (is_last) let_go();
         if (!done && (is_last || done.error().is_refusal())) return tl::unexpected(done.error());
         if (is_last) return pod_.empty() ? no_pod() : Status{};
       }
-      cluster_.clock().sleep_until(cluster_.clock().now() + kBetweenLooks, {});
+      cluster_.clock().sleep_until(cluster_.clock().now() + kBetweenLooks, question_.stop);
     }
+    return {};
   }
 
  private:
@@ -74,97 +77,105 @@ class NodeLog {
   ClusterResult<void> follow_pod(const std::optional<controller::PodView>& pod) {
     if (!pod) return {};
     if (pod_ != pod->name) begin(pod->name);
-    const auto stream = open(pod_);
-    if (!stream) return tl::unexpected(stream.error());
-    auto done = read(**stream);
-    if (done) let_go();
+    auto done = read_pod(pod->ended());
+    if (done || !done.error().has_changed()) return done;
+    say(stderr, "{}; it goes on with what there is\n", done.error().message);
+    place_.reset();
+    takes_all_ = true;
+    return read_pod(pod->ended());
+  }
+
+  Status no_pod() const { return tl::unexpected(cluster_.has_no_pod(question_, state_)); }
+
+  void begin(const std::string& pod) {
+    takes_all_ = !pod_.empty();
+    seeks_last_lines_ = seeks_last_lines_ && !takes_all_;
+    pod_ = pod;
+    place_.reset();
+  }
+
+  // is_whole: nothing more is written, so that the last line may lack its end.
+  ClusterResult<void> read_pod(bool is_whole) {
+    if (seeks_last_lines_) {
+      if (auto sought = seek_last_lines(); !sought) return sought;
+    }
+    controller::LogScanner scanner(question_.rank, place_);
+    std::string text;
+    const auto give = [&](const ScanResult<void>& scanned) {
+      lines_.add(pod_, std::exchange(text, {}));
+      return scanned;
+    };
+    auto done = read_stream(query(question_.follow),
+                            [&](std::string_view chunk) { return give(scanner.take(chunk, text)); });
+    if (done && is_whole) done = explain(give(scanner.end(text)));
+    place_ = scanner.place();
     return done;
   }
 
-  Status no_pod() const { return tl::unexpected(has_no_pod(question_, state_)); }
-
-  void begin(const std::string& pod) {
-    is_first_ = pod_.empty();
-    pod_ = pod;
-    last_time_.clear();
-    known_until_.clear();
+  // The server counts the lines of all ranks together.
+  ClusterResult<void> seek_last_lines() {
+    controller::LastLines last(*question_.rank, *question_.tail);
+    auto done =
+        read_stream(query(/*follows=*/false), [&](std::string_view chunk) { return last.take(chunk); });
+    if (!done) return done;
+    place_ = last.place();
+    seeks_last_lines_ = false;
+    return {};
   }
 
-  // While lines are held back the stream has to end, to tell which are the last.
-  kube::Query query() const {
+  kube::Query query(bool follows) const {
     kube::Query query = controller::log_query();
-    if (question_.follow && !holds_back_) query.emplace_back("follow", "true");
-    if (!last_time_.empty()) {
-      query.emplace_back("sinceTime", controller::in_whole_seconds(last_time_));
-      return query;
-    }
-    if (!is_first_) return query;
+    if (follows) query.emplace_back("follow", "true");
+    if (place_) query.emplace_back("sinceTime", controller::since_of(*place_));
+    if (place_ || takes_all_) return query;
     if (question_.since) query.emplace_back("sinceSeconds", std::to_string(question_.since->count()));
     if (question_.tail && !question_.rank) query.emplace_back("tailLines", std::to_string(*question_.tail));
     return query;
   }
 
-  ClusterResult<std::unique_ptr<kube::HttpStream>> open(const std::string& pod) {
-    known_until_ = last_time_;
-    return cluster_.log_of(pod, query());
-  }
-
-  ClusterResult<void> read(kube::HttpStream& stream) {
-    LineReader lines(kLongestLine);
+  using Take = std::function<ScanResult<void>(std::string_view chunk)>;
+  ClusterResult<void> read_stream(const kube::Query& query, const Take& take) {
+    const CallContext context{.stop = question_.stop};
+    const auto stream = cluster_.log_of(context, pod_, query);
+    if (!stream) return tl::unexpected(stream.error());
     while (true) {
-      const auto chunk = stream.read({});
+      const auto chunk = (*stream)->read(context);
       if (!chunk) {
         const Trouble trouble = trouble_of(chunk.error());
         return tl::unexpected(ClusterError{{chunk.error().message, ExitCode::kClusterUnreachable}, trouble});
       }
-      lines.add(chunk->empty() ? "\n" : *chunk);  // the last line may lack its end
-      for (auto line = lines.next(); !line || *line; line = lines.next()) {
-        if (line) take_line(**line);
-      }
       if (chunk->empty()) return {};
+      if (auto taken = explain(take(*chunk)); !taken) return taken;
     }
   }
 
-  // Times have a fixed width, so that their order is that of the texts.
-  void take_line(const std::string& line) {
-    const controller::StampedLine parts = controller::stamped(line);
-    if (!known_until_.empty() && !parts.time.empty() && parts.time <= known_until_) return;
-    if (!parts.time.empty()) last_time_ = parts.time;
-    const auto text =
-        question_.rank ? controller::text_of_rank(parts.text, *question_.rank) : std::optional(parts.text);
-    if (!text) return;
-    if (!holds_back_) return take_(*text);
-    held_.emplace_back(*text);
-    if (held_.size() > static_cast<std::size_t>(*question_.tail)) held_.pop_front();
-  }
-
-  // What was there at the beginning has been read: the server counts the lines of all ranks together, so that
-  // the last ones of a rank are found here.
-  void let_go() {
-    for (const std::string& text : held_) take_(text);
-    held_.clear();
-    holds_back_ = false;
+  ClusterResult<void> explain(const ScanResult<void>& scanned) const {
+    if (scanned) return {};
+    const std::string sentence = controller::sentence_of(scanned.error(), pod_);
+    if (scanned.error().is_lost) return tl::unexpected(ClusterError{{sentence}, Trouble::kChanged});
+    return tl::unexpected(ClusterError{{sentence, ExitCode::kClusterUnreachable}, Trouble::kOutage});
   }
 
   ApiServer& cluster_;
   const LogQuestion& question_;
-  const TakeLine& take_;
+  LogLines& lines_;
   std::string pod_ = {};
   std::string state_ = {};
-  std::string last_time_ = {};
-  std::string known_until_ = {};  // by an earlier stream of the same pod
-  bool is_first_ = true;
+  std::optional<controller::LogPlace> place_ = {};  // in the pod's log; absent: before the first line
+  bool takes_all_ = false;                          // else "since" and "tail" count, for the first pod
+  bool seeks_last_lines_;
   bool is_seen_ = false;
-  bool holds_back_;
-  std::deque<std::string> held_ = {};
   bool job_ended_ = false;
 };
 
 }  // namespace
 
 Status read_log(ApiServer& cluster, const LogQuestion& question, const TakeLine& take) {
-  NodeLog log(cluster, question, take);
-  return question.follow ? log.follow() : log.once();
+  LogLines lines(take);
+  NodeLog log(cluster, question, lines);
+  Status read = question.follow ? log.follow() : log.once();
+  lines.finish();
+  return read;
 }
 
 }  // namespace caravan::cli

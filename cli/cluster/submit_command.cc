@@ -64,8 +64,8 @@ void tell(const kube::Json& job, const SubmitOptions& options, Clock& clock) {
   }
   say("job {} submitted in namespace {}\n", key.name, key.name_space);
   if (!options.watch)
-    say("`caravan wait {0} -n {1}` follows it, `caravan doctor {0} -n {1}` says what it waits for\n",
-        key.name, key.name_space);
+    say("`caravan wait {0}{1}` follows it, `caravan doctor {0}{1}` says what it waits for\n", key.name,
+        place_options(key.name_space, options.cluster.context));
 }
 
 Result<ExitCode> submit(const SubmitOptions& options) {
@@ -83,7 +83,8 @@ Result<ExitCode> submit(const SubmitOptions& options) {
   tell(*created, options, (*cluster)->clock());
   if (!options.watch || options.try_out) return ExitCode::kDone;
   std::fflush(stdout);
-  return follow_job(**cluster, kube::key_of(*created).name, {});
+  return follow_job(**cluster, kube::key_of(*created).name,
+                    {.news = options.output == "text" ? stdout : stderr});
 }
 
 }  // namespace

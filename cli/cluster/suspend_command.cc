@@ -6,6 +6,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_news.h"
+#include "cli/cluster/mistakes.h"
 #include "cli/say.h"
 #include "operator/api/job_object.h"
 
@@ -28,25 +29,28 @@ Result<std::string> why_not(const kube::Json& object, bool suspend) {
   return suspend ? "is suspended already" : "is not suspended";
 }
 
-Result<ExitCode> set_suspended(const SuspendOptions& options, bool suspend) {
+Status set_suspended(Cluster& cluster, const std::string& name, bool suspend) {
+  const auto job = cluster.job(name);
+  if (!job) return tl::unexpected(job.error());
+  const auto already = why_not(*job, suspend);
+  if (!already) return tl::unexpected(already.error());
+  if (!already->empty()) {
+    say("job {} {}\n", name, *already);
+    return {};
+  }
+  const auto changed = cluster.set_suspended(name, suspend);
+  if (!changed) return tl::unexpected(changed.error());
+  say("job {} {}\n", name,
+      suspend ? "is being suspended: its pods end, behind a checkpoint where it writes any"
+              : "goes on as soon as there are machines for it");
+  return {};
+}
+
+Result<ExitCode> set_all_suspended(const SuspendOptions& options, bool suspend) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
-  for (const std::string& name : options.names) {
-    const auto job = (*cluster)->job(name);
-    if (!job) return tl::unexpected(job.error());
-    const auto already = why_not(*job, suspend);
-    if (!already) return tl::unexpected(already.error());
-    if (!already->empty()) {
-      say("job {} {}\n", name, *already);
-      continue;
-    }
-    const auto changed = (*cluster)->set_suspended(name, suspend);
-    if (!changed) return tl::unexpected(changed.error());
-    say("job {} {}\n", name,
-        suspend ? "is being suspended: its pods end, behind a checkpoint where it writes any"
-                : "goes on as soon as there are machines for it");
-  }
-  return ExitCode::kDone;
+  return with_each(options.names,
+                   [&](const std::string& name) { return set_suspended(**cluster, name, suspend); });
 }
 
 void add_command(CLI::App& app, Action& action, bool suspend) {
@@ -58,7 +62,7 @@ void add_command(CLI::App& app, Action& action, bool suspend) {
   add_jobs_argument(*command, options->names);
   add_cluster_options(*command, options->cluster);
   command->callback([options, suspend, &action] {
-    action = [options, suspend] { return set_suspended(*options, suspend); };
+    action = [options, suspend] { return set_all_suspended(*options, suspend); };
   });
 }
 

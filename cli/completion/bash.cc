@@ -7,14 +7,24 @@
 namespace caravan::cli {
 namespace {
 
-// Bash takes "=" for a word of its own.
+// Bash takes "=", ":" and "@" for words of their own, which are put together again. at: of the word at the
+// cursor.
 constexpr const char* kStart = R"(# Completion of {0} for bash, written by `{0} completion bash`.
 _{0}() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} command={0} i
-  if [[ $current == = ]]; then
-    current=
-  elif [[ $previous == = ]]; then
-    previous=${{COMP_WORDS[COMP_CWORD - 2]}}
+  local -a words=()
+  local current previous command={0} at i
+  for ((i = 0; i < ${{#COMP_WORDS[@]}}; i++)); do
+    if ((${{#words[@]}} > 1)) && [[ ${{COMP_WORDS[i]}} == [=:@]* || ${{words[-1]}} == *[=:@] ]]; then
+      words[-1]+=${{COMP_WORDS[i]}}
+    else
+      words+=("${{COMP_WORDS[i]}}")
+    fi
+    if ((i == COMP_CWORD)); then
+      current=${{words[-1]}} previous=${{words[-2]}} at=$((${{#words[@]}} - 1))
+    fi
+  done
+  if [[ $current == -*=* ]]; then
+    previous=${{current%%=*}} current=${{current#*=}}
   fi
   COMPREPLY=()
 )";
@@ -29,8 +39,8 @@ std::string offer(const std::vector<std::string>& words) {
 
 // The program itself knows; the words have the options that say which cluster.
 constexpr const char* kJobs =
-    "compopt +o default 2>/dev/null; mapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" __jobs "
-    "\"${COMP_WORDS[@]:1}\" 2>/dev/null)\" -- \"$current\")";
+    "compopt +o default 2>/dev/null; mapfile -t COMPREPLY < <(compgen -W \"$(\"${words[0]}\" __jobs "
+    "\"${words[@]:1}\" 2>/dev/null)\" -- \"$current\")";
 
 // An empty answer has bash offer files, unless it is told not to.
 std::string answer(const Value& value) {
@@ -41,9 +51,9 @@ std::string answer(const Value& value) {
 
 std::string walk(const std::vector<const CommandTree*>& commands) {
   return fmt::format(
-      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-      "    case \"$command ${{COMP_WORDS[i]}}\" in\n"
-      "      {}) command+=\" ${{COMP_WORDS[i]}}\" ;;\n"
+      "  for ((i = 1; i < at; i++)); do\n"
+      "    case \"$command ${{words[i]}}\" in\n"
+      "      {}) command+=\" ${{words[i]}}\" ;;\n"
       "    esac\n"
       "  done\n",
       fmt::join(quoted_paths(commands), " | "));

@@ -4,11 +4,11 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "common/json.h"
 #include "common/schema/field_descriptions.h"
+#include "common/schema/plain_scalar.h"
 #include "planner/explain/table.h"
 
 namespace caravan::cli {
@@ -70,13 +70,6 @@ std::string lines_of(const Message& given, const Message& suggested, const std::
   return text;
 }
 
-// What YAML takes for something else than text.
-bool is_word_of_yaml(std::string text) {
-  constexpr std::array kWords = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::find(kWords, text) != kWords.end();
-}
-
 }  // namespace
 
 std::string yaml_scalar(const std::string& text) {
@@ -85,8 +78,8 @@ std::string yaml_scalar(const std::string& text) {
   };
   const bool starts_plainly =
       !text.empty() && (std::isalpha(static_cast<unsigned char>(text.front())) || text.front() == '/');
-  return starts_plainly && std::ranges::all_of(text, is_plain) && !is_word_of_yaml(text) ? text
-                                                                                         : json_string(text);
+  const bool is_text = schema::plain_scalar(text) == schema::PlainScalar::kText;
+  return starts_plainly && is_text && std::ranges::all_of(text, is_plain) ? text : json_string(text);
 }
 
 std::string annotated_yaml(const Message& given, const Message& suggested, int indentation) {

@@ -35,8 +35,8 @@ TEST(AnnotatedYaml, PutsTheSchemasWordsAboveEachFieldAndCommentsOutSuggestions) 
 TEST(AnnotatedYaml, QuotesWhatWouldNotBeText) {
   for (const char* plain : {"train.bin", "/data/kjv.bin", "a-b_c", "llama3.1-8b"})
     EXPECT_EQ(yaml_scalar(plain), plain);
-  for (const char* text : {"", "7", "1e3", "yes", "No", "null", "~", "- a", "a: b", "a #b", "*.bin", ".5",
-                           "a\"b", "tr\xC3\xA4n.bin", "{a}"}) {
+  for (const char* text : {"", "7", "1e3", "yes", "No", "y", "N", "null", "~", "- a", "a: b", "a #b", "*.bin",
+                           ".5", "a\"b", "tr\xC3\xA4n.bin", "{a}"}) {
     const auto node = read_yaml("key: " + yaml_scalar(text), "t");
     ASSERT_TRUE(node) << text;
     EXPECT_EQ(node->children.at(0).text, text);

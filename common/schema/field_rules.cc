@@ -7,9 +7,8 @@
 #include <charconv>
 #include <limits>
 
-#include "common/decimal.h"
-#include "common/quantity.h"
 #include "common/schema/message_text.h"
+#include "common/schema/plain_scalar.h"
 
 namespace caravan::schema {
 namespace {
@@ -34,19 +33,6 @@ Bounds bounds_of(const FieldRules& rules) {
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
-}
-
-// What YAML 1.1, which kubectl reads, takes for a boolean when it stands without quotes.
-bool looks_boolean(std::string_view text) {
-  return is_one_of(text, {"true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES", "no", "No",
-                          "NO", "on", "On", "ON", "off", "Off", "OFF"});
-}
-
-bool looks_numeric(std::string_view text) {
-  if (parse_decimal(text)) return true;
-  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  return text.starts_with("0x") || text.starts_with("0o") ||
-         is_one_of(text, {".inf", ".Inf", ".INF", ".nan", ".NaN"});
 }
 
 // Digits as JSON writes them: no sign but '-', no leading zero, which YAML 1.1 reads as octal.
@@ -139,6 +125,11 @@ std::string expectation(const FieldDescriptor& field) {
   }
 }
 
+std::string whole_expectation(const FieldDescriptor& field) {
+  if (!field.is_repeated() || field.is_map()) return expectation(field);
+  return fmt::format("a list, each entry {}", expectation(field));
+}
+
 std::string expected_entries(const FieldRules& rules) {
   return fmt::format("expected at least {} {}", rules.min_items(),
                      rules.min_items() == 1 ? "entry" : "entries");
@@ -201,7 +192,9 @@ Value<std::string> read_string(const FieldDescriptor& field, const Node& node) {
   if (!rules.one_of().empty()) return read_choice(field, node);
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(expectation(field), node));
   const std::string& text = node.text;
-  if (!node.quoted && !is_numeric_format(rules) && (looks_boolean(text) || looks_numeric(text))) {
+  const PlainScalar plain = plain_scalar(text);
+  const bool is_no_text = plain == PlainScalar::kBoolean || plain == PlainScalar::kNumber;
+  if (!node.quoted && !is_numeric_format(rules) && is_no_text) {
     return wrong(fmt::format("expected {}, got {}; put it in quotes to make it a string", expectation(field),
                              in_quotes(text)));
   }
@@ -210,7 +203,7 @@ Value<std::string> read_string(const FieldDescriptor& field, const Node& node) {
 }
 
 bool is_unquoted_number(const Node& node) {
-  return node.kind == NodeKind::kScalar && !node.quoted && looks_numeric(node.text);
+  return node.kind == NodeKind::kScalar && !node.quoted && plain_scalar(node.text) == PlainScalar::kNumber;
 }
 
 }  // namespace caravan::schema

@@ -46,6 +46,8 @@ std::string unavailability(const google::protobuf::FieldDescriptor& field);
 
 // What one value of the field must be: "a whole number from 1 to 16".
 std::string expectation(const google::protobuf::FieldDescriptor& field);
+// What the field as a whole must be: of a list, "a list, each entry a whole number from 1 to 16".
+std::string whole_expectation(const google::protobuf::FieldDescriptor& field);
 
 // "expected at least 1 entry", of a list.
 std::string expected_entries(const v1alpha1::FieldRules& rules);

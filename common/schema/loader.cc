@@ -102,7 +102,8 @@ class Loader {
       return mistake(entry, path, unknown_field(type, entry.key));
     }
     const FieldRules& rules = rules_of(*field);
-    if (entry.kind == NodeKind::kNull) return mistake(entry, path, mismatch(expectation(*field), entry));
+    if (entry.kind == NodeKind::kNull)
+      return mistake(entry, path, mismatch(whole_expectation(*field), entry));
     if (is_unavailable(rules)) return mistake(entry, path, unavailability(*field));
     if (rules.cluster_only()) diagnostics_.cluster_only.push_back(path);
     load_value(entry, path, *field, message);
@@ -128,7 +129,7 @@ class Loader {
 
   void load_list(const Node& node, const std::string& path, const FieldDescriptor& field, Message& message) {
     if (node.kind != NodeKind::kList) {
-      return mistake(node, path, mismatch(fmt::format("a list, each entry {}", expectation(field)), node));
+      return mistake(node, path, mismatch(whole_expectation(field), node));
     }
     if (!check_size(node, path, rules_of(field))) return;
     for (std::size_t i = 0; i < node.children.size(); ++i) {
@@ -280,7 +281,7 @@ class Loader {
       if (!rules_of(field).required() || meant.contains(field.json_name())) continue;
       if (find_entry(node, field.json_name()) != nullptr) continue;
       const std::string at = child_path(path, field.json_name());
-      Diagnostic missing{node.line, at, fmt::format("is required: {}", expectation(field))};
+      Diagnostic missing{node.line, at, fmt::format("is required: {}", whole_expectation(field))};
       unreliable_.invalid.push_back(at);
       if (node.children.empty()) {
         missing_in_empty_.emplace_back(path, std::move(missing));

@@ -13,9 +13,11 @@ namespace caravan::schema {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 Node scalar(std::string key, std::string text, bool quoted = false) {
   Node node;
@@ -122,6 +124,34 @@ TEST(Loader, FindsAllMistakesInOneGo) {
   for (const Diagnostic& mistake : diagnostics.errors) paths.push_back(mistake.path);
   EXPECT_THAT(paths, ElementsAre("imagePullPolicy", "nodeSelector.a", "nodeSelector.a", "env[0].name",
                                  "env[1]", "sharedMemory"));
+}
+
+TEST(Loader, AListWithoutAValueIsToldToBeAList) {
+  Node empty;
+  empty.line = 1;
+  empty.key = "layersPerStage";
+  v1alpha1::Parallelism parallelism;
+  const Diagnostics of_numbers = load_message(map("", {empty}), parallelism);
+  ASSERT_THAT(of_numbers.errors, SizeIs(1));
+  EXPECT_THAT(of_numbers.errors[0].text, StartsWith("expected a list, each entry a whole number from 1 to "));
+  EXPECT_THAT(of_numbers.errors[0].text, EndsWith(", got no value"));
+  empty.key = "env";
+  v1alpha1::Worker worker;
+  const Diagnostics of_maps = load_message(map("", {empty}), worker);
+  ASSERT_THAT(of_maps.errors, SizeIs(1));
+  EXPECT_THAT(of_maps.errors[0].text, StartsWith("expected a list, each entry a map of the fields "));
+}
+
+TEST(Loader, TextThatKubectlTakesForSomethingElseNeedsQuotes) {
+  for (const char* text : {"y", "N", "1_000", "0b1", "0X1F", ".5", "1.", ".NAN"}) {
+    v1alpha1::ObjectMeta meta;
+    const Diagnostics diagnostics = load_message(
+        map("", {scalar("name", "a"), map("labels", {scalar("plain", text), scalar("quoted", text, true)})}),
+        meta);
+    ASSERT_THAT(diagnostics.errors, SizeIs(1)) << text;
+    EXPECT_EQ(diagnostics.errors[0].path, "labels.plain");
+    EXPECT_THAT(diagnostics.errors[0].text, HasSubstr("put it in quotes"));
+  }
 }
 
 TEST(Loader, AMisspeltRequiredFieldIsOneMistake) {

@@ -13,7 +13,7 @@ from certificate import write_certificate
 import grpc
 
 import caravan
-from caravan.connection import Bearer, bearer_of
+from caravan.connection import Bearer, bearer_of, is_loopback
 from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
 
 NAME = "caravan-service.caravan-system.svc"
@@ -113,6 +113,17 @@ class OverTls(unittest.TestCase):
         self.assertEqual("llama", self.connect(server_name=NAME).get("llama").name)
         with mock.patch.dict(os.environ, {"CARAVAN_SERVER_NAME": NAME}):
             self.assertEqual("llama", self.connect().get("llama").name)
+
+    def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(self):
+        self.serve()
+        with mock.patch.dict(os.environ, {"https_proxy": "http://127.0.0.1:9", "grpc_proxy": "http://127.0.0.1:9", "no_proxy": ""}):
+            self.assertEqual("llama", self.connect(server_name=NAME).get("llama").name)
+
+    def test_this_machine_is_known_by_its_names(self):
+        for server in ("localhost:8443", "127.0.0.1:8443", "127.1.2.3:1", "[::1]:8443"):
+            self.assertTrue(is_loopback(server), server)
+        for server in ("caravan.example.com:443", "10.0.0.1:443", "[fe80::1]:443", "localhost.example.com:443"):
+            self.assertFalse(is_loopback(server), server)
 
     def test_what_only_reads_is_asked_again_when_a_replica_goes(self):
         self.serve()

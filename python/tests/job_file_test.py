@@ -42,6 +42,28 @@ class JobFile(unittest.TestCase):
     def test_a_value_of_another_type_is_named_with_its_field(self):
         self.is_refused("spec: {training: {steps: many}}", "steps field", "training field")
 
+    def test_a_field_that_is_given_twice_is_told_with_both_its_lines(self):
+        twice = "spec:\n  training: {steps: 5}\n  resources: {}\n  training: {steps: 7}"
+        self.is_refused(twice, "training is given twice", "line 2", "line 4")
+        self.is_refused("spec: {training: {steps: 5, steps: 7}}", "steps is given twice")
+        self.is_refused("? [a]\n: 1", "unhashable key")
+
+    def test_a_number_without_quotes_is_taken_where_validate_takes_it(self):
+        for written in ("3e-4", "0.001", "1", "'1e-3'", "1.5e3", "1.e5", "+.5", "-.5E+1"):
+            for field in ("learningRate", "learning_rate"):
+                job = self.read(f"spec: {{training: {{optimizer: {{{field}: {written}}}}}}}")
+                self.assertEqual(written.strip("'"), job.spec.training.optimizer.learning_rate)
+        for number in ("3e-4", "1.5", "1.5e3", "7"):
+            self.is_refused(f"metadata: {{labels: {{version: {number}}}}}", "metadata.labels.version", number, "quotes")
+            self.is_refused(f"spec: {{worker: {{env: [{{name: A, value: {number}}}]}}}}", "spec.worker.env[0].value", "quotes")
+        self.assertEqual("1.5", self.read("metadata: {labels: {version: '1.5'}}").metadata.labels["version"])
+
+    def test_y_and_n_are_booleans_as_kubectl_has_them(self):
+        for written, read in {"y": True, "N": False, "yes": True, "off": False}.items():
+            self.assertEqual(read, self.read(f"spec: {{suspend: {written}}}").spec.suspend)
+        self.is_refused("metadata: {labels: {spot: Y}}", "labels")
+        self.assertEqual("y", self.read("metadata: {labels: {spot: 'y'}}").metadata.labels["spot"])
+
     def test_another_kind_is_refused(self):
         self.is_refused("kind: Pod", "kind is Pod", "LlamaTrainingJob")
         self.is_refused("apiVersion: v1", "apiVersion is v1")

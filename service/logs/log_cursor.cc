@@ -21,14 +21,14 @@ std::optional<LogCursor> cursor_in(const std::vector<std::string>& parts) {
   const auto same_time = number_in<int>(parts[5]);
   const auto bytes = number_in<std::uint64_t>(parts[6]);
   if (!same_time || !bytes || !kube::parse_timestamp(parts[4])) return std::nullopt;
-  cursor.place = LogPlace{.time = parts[4], .same_time = *same_time, .bytes = *bytes};
+  cursor.place = controller::LogPlace{.time = parts[4], .same_time = *same_time, .bytes = *bytes};
   return cursor;
 }
 
 }  // namespace
 
 std::string text_of(const LogCursor& cursor, const LogSource& source) {
-  const LogPlace place = cursor.place.value_or(LogPlace{});
+  const controller::LogPlace place = cursor.place.value_or(controller::LogPlace{});
   return token_of(identity_of(source),
                   {cursor.pod, cursor.uid, std::to_string(cursor.attempt), cursor.is_read ? kIsRead : "",
                    place.time, std::to_string(place.same_time), std::to_string(place.bytes)});

@@ -5,17 +5,17 @@
 #include <optional>
 #include <string>
 
+#include "operator/view/log_scanner.h"
 #include "service/answer/fault.h"
-#include "service/logs/log_scanner.h"
 
 namespace caravan::service {
 
 struct LogCursor {
   std::string pod = {};
-  std::string uid = {};                // of the pod
-  int attempt = 1;                     // that the pod was made for
-  bool is_read = false;                // to the end; what follows is in a later pod
-  std::optional<LogPlace> place = {};  // absent: before the first line
+  std::string uid = {};                            // of the pod
+  int attempt = 1;                                 // that the pod was made for
+  bool is_read = false;                            // to the end; what follows is in a later pod
+  std::optional<controller::LogPlace> place = {};  // absent: before the first line
 
   bool operator==(const LogCursor&) const = default;
 };

@@ -11,10 +11,11 @@ namespace {
 const LogSource kSource{.job = "namespaces/s/jobs/train", .node = 1, .rank = 9};
 
 TEST(LogCursor, ComesBackAsItWentOut) {
-  const LogCursor in_a_line{.pod = "train-1-a2",
-                            .uid = "u",
-                            .attempt = 2,
-                            .place = LogPlace{"2026-01-01T00:00:01.000000000Z", 2, 5'000'000'000}};
+  const LogCursor in_a_line{
+      .pod = "train-1-a2",
+      .uid = "u",
+      .attempt = 2,
+      .place = controller::LogPlace{"2026-01-01T00:00:01.000000000Z", 2, 5'000'000'000}};
   const LogCursor at_the_beginning{.pod = "train-1-a2", .uid = "u", .attempt = 2};
   LogCursor at_the_end = in_a_line;
   at_the_end.is_read = true;

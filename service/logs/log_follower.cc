@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <tuple>
 
-#include "common/utf8.h"
 #include "kube/api/timestamp.h"
 #include "kube/client/backoff.h"
 #include "operator/api/pod_names.h"
+#include "operator/view/last_lines.h"
 #include "operator/view/pod_log.h"
 #include "service/access/review.h"
-#include "service/logs/last_lines.h"
 #include "service/methods/job_lookup.h"
 
 namespace caravan::service {
 namespace {
 
 constexpr int kPodsOfPage = 50;
-constexpr std::size_t kLongestWords = 256;
 constexpr int kPatience = 6;  // rounds; half a minute, with a pod whose machine may be gone
 
 bool may_pass(const Fault& fault) {
@@ -31,7 +29,7 @@ kube::ResourcePath pods_of(const kube::ObjectKey& job) {
 }
 
 std::string begin_of_last(int seconds, const Clock& clock) {
-  return seconds == 0 ? "" : log_time_before(clock.wall_now(), std::chrono::seconds(seconds));
+  return seconds == 0 ? "" : controller::log_time_before(clock.wall_now(), std::chrono::seconds(seconds));
 }
 
 }  // namespace
@@ -170,11 +168,11 @@ Answer<bool> LogFollower::read_log(const Pod& pod, bool follows, const std::stop
   return ended;
 }
 
-Answer<std::optional<LogPlace>> LogFollower::place_of_last_lines(const Pod& pod,
-                                                                 const std::stop_token& stop) {
-  LastLines last(*wish_.rank, *wish_.tail_lines);
+Answer<std::optional<controller::LogPlace>> LogFollower::place_of_last_lines(const Pod& pod,
+                                                                             const std::stop_token& stop) {
+  controller::LastLines last(*wish_.rank, *wish_.tail_lines);
   const auto ended = read_stream(pod, query(false, {}), stop, [&](std::string_view chunk) {
-    return last.take(chunk).map_error([this](const LogFlaw& flaw) { return fault_of(flaw); });
+    return last.take(chunk).map_error([this](const controller::LogFlaw& flaw) { return fault_of(flaw); });
   });
   if (!ended) return tl::unexpected(ended.error());
   return last.place();
@@ -202,7 +200,7 @@ Answer<void> LogFollower::scan(std::string_view chunk) {
   if (!text.empty()) {
     if (auto handed = hand_over(std::move(text)); !handed) return handed;
   }
-  return taken.map_error([this](const LogFlaw& flaw) { return fault_of(flaw); });
+  return taken.map_error([this](const controller::LogFlaw& flaw) { return fault_of(flaw); });
 }
 
 Answer<LogFollower::Next> LogFollower::end_of_pod() {
@@ -212,11 +210,11 @@ Answer<LogFollower::Next> LogFollower::end_of_pod() {
   return hand_over(std::move(text)).map([] { return Next::kAtOnce; });
 }
 
-kube::Query LogFollower::query(bool follows, const std::optional<LogPlace>& place) const {
+kube::Query LogFollower::query(bool follows, const std::optional<controller::LogPlace>& place) const {
   kube::Query query = controller::log_query();
   if (follows) query.emplace_back("follow", "true");
   const bool is_begin = is_first_pod_ && !place;
-  const std::string since = place ? since_of(*place) : is_begin ? since_ : "";
+  const std::string since = place ? controller::since_of(*place) : is_begin ? since_ : "";
   if (!since.empty()) query.emplace_back("sinceTime", since);
   if (is_begin && wish_.tail_lines && !wish_.rank)
     query.emplace_back("tailLines", std::to_string(*wish_.tail_lines));
@@ -230,19 +228,12 @@ Answer<void> LogFollower::hand_over(std::string text) {
   return nobody_reads("the log");
 }
 
-Fault LogFollower::fault_of(const LogFlaw& flaw) const {
-  if (!flaw.is_lost) {
-    return {.code = Code::kUnavailable,
-            .reason = faults::kServerAway,
-            .message = fmt::format("the machine of pod {} gives no log of it: {}", at_->pod,
-                                   readable_line(flaw.words, kLongestWords))};
-  }
+Fault LogFollower::fault_of(const controller::LogFlaw& flaw) const {
+  const std::string sentence = controller::sentence_of(flaw, at_->pod);
+  if (!flaw.is_lost) return {.code = Code::kUnavailable, .reason = faults::kServerAway, .message = sentence};
   return {.code = Code::kOutOfRange,
           .reason = faults::kLogGone,
-          .message =
-              fmt::format("what comes next in the log of pod {} is gone: the log was rotated, or the pod was "
-                          "deleted; begin again without a cursor",
-                          at_->pod)};
+          .message = fmt::format("{}; begin again without a cursor", sentence)};
 }
 
 bool LogFollower::wait(const std::stop_token& stop) {

@@ -75,12 +75,13 @@ class LogFollower {
   using Take = std::function<Answer<void>(std::string_view chunk)>;
   Answer<bool> read_stream(const Pod& pod, const kube::Query& query, const std::stop_token& stop,
                            const Take& take);
-  Answer<std::optional<LogPlace>> place_of_last_lines(const Pod& pod, const std::stop_token& stop);
+  Answer<std::optional<controller::LogPlace>> place_of_last_lines(const Pod& pod,
+                                                                  const std::stop_token& stop);
   Answer<void> scan(std::string_view chunk);
   Answer<Next> end_of_pod();
-  kube::Query query(bool follows, const std::optional<LogPlace>& place) const;
+  kube::Query query(bool follows, const std::optional<controller::LogPlace>& place) const;
   Answer<void> hand_over(std::string text);
-  Fault fault_of(const LogFlaw& flaw) const;
+  Fault fault_of(const controller::LogFlaw& flaw) const;
   bool wait(const std::stop_token& stop);
 
   CallerClient client_;
@@ -91,7 +92,7 @@ class LogFollower {
   const Put put_;
   const std::string since_;  // a time; empty: from the beginning
   std::optional<LogCursor> at_;
-  std::optional<LogScanner> scanner_;  // of the pod
+  std::optional<controller::LogScanner> scanner_;  // of the pod
   bool is_first_pod_;
   bool seeks_last_lines_;
   bool is_pending_ = false;    // its pod, when it was seen last

@@ -66,6 +66,22 @@ TEST_F(Completion, OfBashKnowsCommandsOptionsAndTheirValues) {
   EXPECT_THAT(bash("caravan init --force --preset llama3.2-"), ElementsAre("llama3.2-1b", "llama3.2-3b"));
 }
 
+// Bash cuts words at "=", ":" and "@". sh runs __jobs, which tells how it was asked.
+TEST_F(Completion, OfBashAsksForJobsWithOptionsAsTheyAreWritten) {
+  folder_.write("__jobs", "printf '%s\\n' \"$*\" >told\nprintf 'tiny\\nother\\n'\n");
+  const auto told = [&](const std::string& words) {
+    EXPECT_THAT(bash(words), ElementsAre("tiny")) << words;
+    return contents(folder_.path("told"));
+  };
+  EXPECT_EQ(told("sh get --namespace = team t"), "get --namespace=team t\n");
+  EXPECT_EQ(told("sh get --server localhost : 8443 t"), "get --server localhost:8443 t\n");
+  EXPECT_EQ(told("sh get --server = localhost : 8443 -n team t"), "get --server=localhost:8443 -n team t\n");
+  EXPECT_EQ(told("sh get --context arn : aws : eks :: 1 : cluster/x t"),
+            "get --context arn:aws:eks::1:cluster/x t\n");
+  EXPECT_EQ(told("sh get --context kubernetes-admin @ kubernetes t"),
+            "get --context kubernetes-admin@kubernetes t\n");
+}
+
 TEST_F(Completion, OfBashIsOfferedForTheProgram) {
   const Outcome outcome =
       run_shell(fmt::format("bash --norc -c 'source \"{}\" && complete -p caravan'", script("bash")));

@@ -146,6 +146,36 @@ TEST_F(ClusterCommands, SuspendResumeAndCancelWriteWhatTheOperatorReads) {
   EXPECT_THAT(caravan("cancel tiny").out, HasSubstr("has ended already (Failed)"));
 }
 
+TEST_F(ClusterCommands, OfSeveralJobsTellAMistakeWithOneAndGoOnWithTheOthers) {
+  ASSERT_EQ(submit().exit_code, 0);
+  for (const char* words : {"suspend", "resume", "get -o name", "cancel", "delete"}) {
+    const test::Outcome outcome = caravan(fmt::format("{} nobody tiny", words));
+    EXPECT_EQ(outcome.exit_code, 2) << words;
+    EXPECT_THAT(outcome.err, HasSubstr("has no job nobody")) << words;
+    EXPECT_THAT(outcome.out, HasSubstr("tiny")) << words;
+  }
+  EXPECT_TRUE(job().is_null()) << "it was deleted";
+}
+
+TEST_F(ClusterCommands, WaitEndsWhereNobodyCanReadItAnyMore) {
+  submit_with_status(kTrains);
+  const test::Outcome outcome = caravan("wait tiny --timeout 1m >/dev/full");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err, "standard output: not everything could be written; give it room and an open end\n");
+}
+
+TEST_F(ClusterCommands, SubmitAndWatchKeepTheNewsOutOfADocument) {
+  folder_.write("job.yaml", kJob);
+  std::jthread operator_([this] {
+    await([this] { return !job().is_null(); });
+    set_status(ended("Complete", "StepsReached"));
+  });
+  const test::Outcome watched = caravan("submit job.yaml --watch -o json");
+  EXPECT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_TRUE(parse_json(watched.out, "output")) << watched.out;
+  EXPECT_THAT(watched.err, HasSubstr("Complete (StepsReached): so it is"));
+}
+
 TEST_F(ClusterCommands, WaitEndsWithTheExitCodeOfTheJob) {
   submit_with_status(kTrains);
   const test::Outcome late = caravan("wait tiny --timeout 1s");

@@ -1,4 +1,5 @@
 // A job that is waited for, on a server that is away for a while, and one that is deleted meanwhile.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -27,8 +28,8 @@ Script server_of(std::vector<Script> looks, Script watch) {
 class JobFollow : public ::testing::Test {
  protected:
   // Until the job is over.
-  Status follow(const FaultServer& server) {
-    const auto cluster = connect_cluster(server, folder_);
+  Status follow(const FaultServer& server, const std::string& user = "token: t") {
+    const auto cluster = connect_cluster(server, folder_, user);
     if (cluster == nullptr) return failure("no cluster");
     const Clock::TimePoint deadline = cluster->clock().now() + std::chrono::minutes(5);
     return cluster->follow("tiny", deadline, [](const Json& job) {
@@ -50,6 +51,17 @@ TEST_F(JobFollow, GoesOnThroughAnOutageOfTheServer) {
                  reply_with(200, kRuns), reply_with(200, kIsOver)},
                 is_cut_off));
   const Status followed = follow(server);
+  EXPECT_TRUE(followed) << followed.error().message;
+}
+
+TEST_F(JobFollow, GoesOnWhereTheCredentialPluginFailsForAWhile) {
+  const Script then_it_fails = [this](Exchange& exchange) {
+    folder_.write("fails", "");
+    exchange.reply(200, kRuns);
+  };
+  const FaultServer server(server_of({then_it_fails, reply_with(200, kIsOver)}, fails(500, "Away")));
+  const Status followed = follow(
+      server, user_by_plugin(folder_, fmt::format("rm '{}' 2>/dev/null && exit 1", folder_.path("fails"))));
   EXPECT_TRUE(followed) << followed.error().message;
 }
 

@@ -140,13 +140,7 @@ TEST_F(ServiceAccessTest, AServiceThatIsAwayIsSaidToBe) {
 TEST_F(ServiceAccessTest, TheKubeconfigGivesTokenAndNamespace) {
   create_job("train");
   await_service();
-  const kube::ClientConfig config = kube::testing::ServerClient::load(kube::kubeconfig_files(), "");
-  folder_.write("config", fmt::format(R"({{"apiVersion": "v1", "kind": "Config", "current-context": "c",
- "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u", "namespace": "{}"}}}}],
- "clusters": [{{"name": "c", "cluster": {{"server": "https://{}", "certificate-authority": "{}"}}}}],
- "users": [{{"name": "u", "user": {{"token": "{}"}}}}]}})",
-                                      server_.name_space(), kube::to_string(config.server),
-                                      config.authority.file, *ada_));
+  write_kubeconfig(fmt::format(R"({{"token": "{}"}})", *ada_));
   const Outcome listed = run("list -o name " + server(), "KUBECONFIG=config");
   EXPECT_EQ(listed.out, "train\n") << listed.err;
   const Outcome by_certificate = run("list -o name " + server());

@@ -39,6 +39,25 @@ class ServiceLogCommands : public ServiceCommands<LoggedService> {
     said_ = logs.said();
     return logs.told();
   }
+  // The same where the token expires meanwhile.
+  std::string follow_through_a_renewal(bool by_plugin) {
+    const FaultServer kubelet([&](Exchange& exchange) {
+      exchange.begin_stream();
+      exchange.chunk(line(1, "one") + line(2, "two") + (goes_on_ ? line(3, "three") : ""));
+      exchange.end_stream();
+    });
+    begin(kubelet.port());
+    const std::string words = "logs train --follow";
+    RunningCommand logs(folder_, by_plugin ? command_by_plugin(words) : command_on_service(words));
+    logs.await_told("two\n");
+    if (by_plugin) fail_plugin();
+    renew_token("StreamLogs");
+    goes_on_ = true;
+    end_job();
+    EXPECT_EQ(logs.exit_code(), 0) << logs.said();
+    said_ = logs.said();
+    return logs.told();
+  }
   std::atomic<bool> goes_on_ = false;
   std::string said_;
 };
@@ -86,19 +105,12 @@ TEST_F(ServiceLogCommands, GoOnWithWhatThereIsWhereTheLogWasRotated) {
 }
 
 TEST_F(ServiceLogCommands, GoOnWithTheTokenThatIsInItsFileWhenTheOneBeforeExpires) {
-  const FaultServer kubelet([&](Exchange& exchange) {
-    exchange.begin_stream();
-    exchange.chunk(line(1, "one") + line(2, "two") + (goes_on_ ? line(3, "three") : ""));
-    exchange.end_stream();
-  });
-  begin(kubelet.port());
-  RunningCommand logs(folder_, command_on_service("logs train --follow"));
-  logs.await_told("two\n");
-  renew_token("StreamLogs");
-  goes_on_ = true;
-  end_job();
-  EXPECT_EQ(logs.exit_code(), 0) << logs.said();
-  EXPECT_EQ(logs.told(), "one\ntwo\nthree\n");
+  EXPECT_EQ(follow_through_a_renewal(/*by_plugin=*/false), "one\ntwo\nthree\n");
+}
+
+TEST_F(ServiceLogCommands, GoOnWhereTheCredentialPluginFailsForAWhile) {
+  EXPECT_EQ(follow_through_a_renewal(/*by_plugin=*/true), "one\ntwo\nthree\n");
+  EXPECT_THAT(said_, AllOf(HasSubstr("credential plugin"), HasSubstr("it is asked again until it answers")));
 }
 
 TEST_F(ServiceLogCommands, OfAJobThatIsDeletedMeanwhileSaySo) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <string>
@@ -14,6 +15,7 @@
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "http/testing/client.h"
+#include "kube/config/kubeconfig.h"
 #include "tests/service/service_program.h"
 
 namespace caravan::service::testing {
@@ -104,6 +106,41 @@ class ServiceCommands : public Base {
 
   std::string command_on_service(const std::string& words) const {
     return fmt::format("'{}/caravan' {} {}", ::caravan::test::program_folder(), words, service_options());
+  }
+
+  // That of the API server for somebody else: user is JSON.
+  void write_kubeconfig(const std::string& user) {
+    const kube::ClientConfig config = kube::testing::ServerClient::load(kube::kubeconfig_files(), "");
+    Base::folder_.write(
+        "config",
+        fmt::format(R"({{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+ "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u", "namespace": "{}"}}}}],
+ "clusters": [{{"name": "c", "cluster": {{"server": "https://{}", "certificate-authority": "{}"}}}}],
+ "users": [{{"name": "u", "user": {}}}]}})",
+                    this->server_.name_space(), kube::to_string(config.server), config.authority.file, user));
+  }
+  // By a credential plugin, which is run for each call: its token has expired already, as it says.
+  std::string command_by_plugin(const std::string& words) {
+    const std::string login = Base::folder_.write("login", R"sh(#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+for run in fails-*; do rm "$run" 2>/dev/null && exit 1; done
+cat <<end
+{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+ "status": {"token": "$(cat token)", "expirationTimestamp": "2020-01-01T00:00:00Z"}}
+end
+)sh");
+    std::filesystem::permissions(login, std::filesystem::perms::owner_all);
+    write_kubeconfig(fmt::format(
+        R"({{"exec": {{"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+ "command": "{}"}}}})",
+        login));
+    return fmt::format(
+        "env KUBECONFIG=config '{}/caravan' {} --server {} --server-name localhost --server-root ca.crt",
+        ::caravan::test::program_folder(), words, this->address_);
+  }
+  // Its next two runs.
+  void fail_plugin() {
+    for (const char* run : {"fails-1", "fails-2"}) Base::folder_.write(run, "");
   }
 
   void set_status(const std::string& status) {

@@ -135,7 +135,10 @@ TEST_F(ServiceCommandsTest, WaitEndsWithTheExitCodeOfTheJob) {
   const Outcome late = on_service("wait train --timeout 1s");
   EXPECT_EQ(late.exit_code, 124);
   EXPECT_THAT(late.out, HasSubstr("step 40/100 (40 %)  loss 2.31  mem 33Mi (predicted 34Mi)"));
-  EXPECT_EQ(late.err, "job train is Running after 1 s; `caravan doctor train` says what it waits for\n");
+  EXPECT_EQ(
+      late.err,
+      fmt::format("job train is Running after 1 s; `caravan doctor train -n {}` says what it waits for\n",
+                  server_.name_space()));
   EXPECT_EQ(on_service("wait train --for running -q").exit_code, 0);
   std::jthread operator_([this] { set_status(ended("Complete", "StepsReached")); });
   const Outcome done = on_service("wait train -q");
@@ -188,6 +191,19 @@ TEST_F(ServiceCommandsTest, WaitGoesOnWithTheTokenThatIsInItsFileWhenTheOneBefor
   set_status(ended("Complete", "StepsReached"));
   EXPECT_EQ(wait.exit_code(), 0) << wait.said();
   EXPECT_EQ(wait.said(), "");
+}
+
+TEST_F(ServiceCommandsTest, WaitGoesOnWhereTheCredentialPluginFailsForAWhile) {
+  submit_with_status(kTrains);
+  RunningCommand wait(folder_, command_by_plugin("wait train"));
+  wait.await_told("step 40/100");
+  set_status(R"({"progress": {"step": 41}})");
+  wait.await_told("step 41/100");
+  fail_plugin();
+  renew_token("WatchJobs");
+  set_status(ended("Complete", "StepsReached"));
+  EXPECT_EQ(wait.exit_code(), 0) << wait.said();
+  EXPECT_THAT(wait.said(), HasSubstr("credential plugin"));
 }
 
 TEST_F(ServiceCommandsTest, WaitOfAJobThatIsDeletedWhileTheServiceIsAwaySaysSo) {

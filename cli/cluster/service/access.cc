@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/cluster/service_root.h"
 #include "common/file_contents.h"
@@ -14,21 +15,25 @@
 namespace caravan::cli {
 namespace {
 
-using Token = std::function<Result<std::string>()>;
+using Token = std::function<ClusterResult<std::string>()>;
+
+tl::unexpected<ClusterError> bad_token(std::string message) {
+  return tl::unexpected(ClusterError{{std::move(message), ExitCode::kBadInput}});
+}
 
 // A token is one line of visible characters; anything else would be another header, or an accident.
-Result<std::string> checked(std::string token, const std::string& source) {
+ClusterResult<std::string> checked(std::string token, const std::string& source) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' '))
     token.pop_back();
   const bool is_word = std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
   if (!token.empty() && is_word) return token;
-  return bad_input(fmt::format("{} has no token: expected one line; {}", source, kHowToGetAToken));
+  return bad_token(fmt::format("{} has no token: expected one line; {}", source, kHowToGetAToken));
 }
 
 Token of_file(const std::string& path) {
-  return [path]() -> Result<std::string> {
+  return [path]() -> ClusterResult<std::string> {
     auto text = file_contents(path);
-    if (!text) return bad_input(fmt::format("--token-file: {}", text.error().message));
+    if (!text) return bad_token(fmt::format("--token-file: {}", text.error().message));
     return checked(*std::move(text), fmt::format("--token-file: {}", path));
   };
 }
@@ -63,11 +68,10 @@ Result<Token> token_of(const ServiceOptions& options, Kubeconfig& kubeconfig) {
   if (!server)
     return bad_input(
         fmt::format("no token for the job service; {} ({})", kHowToGetAToken, server.error().message));
-  return [server = *server]() -> Result<std::string> {
+  return [server = *server]() -> ClusterResult<std::string> {
     auto token = server->token();
-    if (!token) return tl::unexpected(token.error());
-    if (!token->empty()) return *std::move(token);
-    return bad_input(
+    if (!token || !token->empty()) return token;
+    return bad_token(
         fmt::format("no token for the job service, and the kubeconfig's user has none; {}", kHowToGetAToken));
   };
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "cli/cluster/cluster_error.h"
 #include "cli/cluster/options.h"
 #include "common/result.h"
 
@@ -15,8 +16,9 @@ struct ServiceAccess {
   std::string server_name = {};  // empty: the address's host
   std::string root_pem = {};
   std::string name_space = {};
-  // For each call anew: tokens of a cluster's accounts are renewed in their file, or by a plugin.
-  std::function<Result<std::string>()> token = {};
+  // For each call anew: tokens of a cluster's accounts are renewed in their file, or by a plugin, whose
+  // failure is an outage once it has worked.
+  std::function<ClusterResult<std::string>()> token = {};
 };
 
 // Errors, exit code 2, say what is missing and how to give it.

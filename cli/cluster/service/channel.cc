@@ -4,6 +4,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "common/host_port.h"
 #include "common/version.h"
 
 namespace caravan::cli {
@@ -25,6 +26,8 @@ std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // each call decides
   arguments.SetMaxReceiveMessageSize(kLongestAnswer);
+  // The proxy of the environment is another machine, to which this one's loopback is another.
+  if (is_loopback(host_of(access.address))) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!access.server_name.empty()) arguments.SetSslTargetNameOverride(access.server_name);
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = access.root_pem;

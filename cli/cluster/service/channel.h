@@ -12,7 +12,8 @@
 
 namespace caravan::cli {
 
-// Over TLS, by the root alone; a service that is lost is noticed by pings. Connects with the first call.
+// Over TLS, by the root alone; a service that is lost is noticed by pings. Connects with the first call,
+// through the proxy of the environment (https_proxy) unless the address is of this machine.
 std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access);
 
 // A call with that token until the deadline.

@@ -13,7 +13,6 @@
 #include "common/random_hex.h"
 #include "kube/api/object.h"
 #include "kube/api/timestamp.h"
-#include "operator/api/job_object.h"
 
 namespace caravan::cli {
 
@@ -37,13 +36,15 @@ tl::unexpected<ClusterError> untold(const char* what) {
 
 }  // namespace
 
-ServiceCluster::ServiceCluster(ServiceAccess access, bool at_once)
-    : access_(std::move(access)),
-      at_once_(at_once),
+ServiceCluster::ServiceCluster(ServiceAccess access, const ClusterOptions& options)
+    : Cluster(options.context),
+      access_(std::move(access)),
+      at_once_(options.at_once),
       channel_(open_channel(access_)),
       stub_(v1alpha1::JobService::NewStub(channel_)) {}
 
-ClusterError ServiceCluster::explain(const grpc::Status& status, const Asked& asked) const {
+ClusterError ServiceCluster::explain(const grpc::Status& status, Asked asked) const {
+  asked.context = context();
   const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
   return cli::explain(status, asked, {.address = access_.address, .is_connected = is_connected});
 }
@@ -51,7 +52,7 @@ ClusterError ServiceCluster::explain(const grpc::Status& status, const Asked& as
 Result<std::unique_ptr<ServiceCluster>> ServiceCluster::connect(const ClusterOptions& options) {
   auto access = find_service_access(options);
   if (!access) return tl::unexpected(std::move(access.error()));
-  return std::unique_ptr<ServiceCluster>(new ServiceCluster(*std::move(access), options.at_once));
+  return std::unique_ptr<ServiceCluster>(new ServiceCluster(*std::move(access), options));
 }
 
 template <typename Request, typename Response>
@@ -205,14 +206,8 @@ ClusterResult<JsonArray> ServiceCluster::nodes() {
   return untold("nodes");
 }
 
-ClusterResult<std::vector<int>> ServiceCluster::nodes_with_log(const Json& job) {
-  const controller::Job planned = controller::read_job(job);
-  const int per_node = controller::ranks_per_node(planned);
-  std::vector<int> nodes;
-  if (per_node == 0) return nodes;
-  for (int rank = 0; rank < planned.spec.resources().devices(); rank += per_node)
-    nodes.push_back(rank / per_node);
-  return nodes;
+ClusterResult<std::vector<int>> ServiceCluster::node_numbers(const Json& job) {
+  return planned_nodes(job);
 }
 
 ClusterResult<JsonArray> ServiceCluster::events_of(const Json& job) {

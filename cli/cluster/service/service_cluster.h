@@ -13,6 +13,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/service/access.h"
 #include "cli/cluster/service/watched_job.h"
+#include "common/call_context.h"
 
 namespace caravan::cli {
 
@@ -33,7 +34,7 @@ class ServiceCluster final : public Cluster {
   ClusterResult<void> remove(const kube::Json& job) override;
 
   ClusterResult<kube::JsonArray> pods_of(const kube::Json& job) override;
-  ClusterResult<std::vector<int>> nodes_with_log(const kube::Json& job) override;
+  ClusterResult<std::vector<int>> node_numbers(const kube::Json& job) override;
   ClusterResult<kube::JsonArray> events_of(const kube::Json& job) override;
   ClusterResult<kube::JsonArray> nodes() override;
   // Goes by what the job says of its devices.
@@ -56,10 +57,10 @@ class ServiceCluster final : public Cluster {
   using StreamMethod = std::unique_ptr<grpc::ClientReader<Response>> (Stub::*)(grpc::ClientContext*,
                                                                                const Request&);
 
-  ServiceCluster(ServiceAccess access, bool at_once);
+  ServiceCluster(ServiceAccess access, const ClusterOptions& options);
 
   // Right after the call.
-  ClusterError explain(const grpc::Status& status, const Asked& asked) const;
+  ClusterError explain(const grpc::Status& status, Asked asked) const;
 
   // Made again while the service is busy or cannot be reached, for a while, and not beyond `until`.
   template <typename Request, typename Response>
@@ -72,13 +73,13 @@ class ServiceCluster final : public Cluster {
   // Once: hands over each message until `take` has enough or the stream ends, and says how. An error is of
   // the token.
   template <typename Request, typename Response>
-  ClusterResult<Ended> read(StreamMethod<Request, Response> method, const Request& request,
-                            Clock::TimePoint deadline, const std::function<bool(const Response&)>& take);
+  ClusterResult<Ended> read(const CallContext& limits, StreamMethod<Request, Response> method,
+                            const Request& request, const std::function<bool(const Response&)>& take);
   // To its end: a stream that breaks is opened again behind its last message. goes_on: through outages of any
   // length, which standard error tells.
   template <typename Request, typename Response>
-  ClusterResult<void> read_through(StreamMethod<Request, Response> method, Request request,
-                                   const Asked& asked, bool goes_on,
+  ClusterResult<void> read_through(const CallContext& limits, StreamMethod<Request, Response> method,
+                                   Request request, const Asked& asked, bool goes_on,
                                    const std::function<void(const Response&)>& take);
 
   struct Round {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <stop_token>
 #include <utility>
 
 #include "cli/cluster/service/channel.h"
@@ -65,12 +66,14 @@ Result<std::optional<CurvePoint>> point_of(const v1alpha1::MetricsSample& sample
 }  // namespace
 
 template <typename Request, typename Response>
-ClusterResult<ServiceCluster::Ended> ServiceCluster::read(StreamMethod<Request, Response> method,
-                                                          const Request& request, Clock::TimePoint deadline,
+ClusterResult<ServiceCluster::Ended> ServiceCluster::read(const CallContext& limits,
+                                                          StreamMethod<Request, Response> method,
+                                                          const Request& request,
                                                           const std::function<bool(const Response&)>& take) {
   const auto token = access_.token();
-  if (!token) return tl::unexpected(ClusterError{token.error()});
-  const auto context = begin_call(*token, clock(), deadline);
+  if (!token) return tl::unexpected(token.error());
+  const auto context = begin_call(*token, clock(), limits.deadline);
+  const std::stop_callback ends(limits.stop, [&] { context->TryCancel(); });
   const auto reader = (stub_.get()->*method)(context.get(), request);
   Response response;
   while (reader->Read(&response)) {
@@ -82,20 +85,22 @@ ClusterResult<ServiceCluster::Ended> ServiceCluster::read(StreamMethod<Request, 
   Ended ended{reader->Finish()};
   if (ended.status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     const auto now = access_.token();
-    ended.is_of_old_token = now && *now != *token;
+    if (!now) return tl::unexpected(now.error());
+    ended.is_of_old_token = *now != *token;
   }
   return ended;
 }
 
 template <typename Request, typename Response>
-ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response> method, Request request,
+ClusterResult<void> ServiceCluster::read_through(const CallContext& limits,
+                                                 StreamMethod<Request, Response> method, Request request,
                                                  const Asked& asked, bool goes_on,
                                                  const std::function<void(const Response&)>& take) {
   OutageNote outage;
   int failures = 0;
   bool was_renewed = false;  // and nothing has come since
   while (true) {
-    const auto ended = read<Request, Response>(method, request, Clock::kNever, [&](const Response& told) {
+    const auto ended = read<Request, Response>(limits, method, request, [&](const Response& told) {
       request.set_cursor(told.cursor());
       outage.answered();
       failures = 0;
@@ -103,7 +108,13 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
       take(told);
       return true;
     });
-    if (!ended) return tl::unexpected(ended.error());
+    if (!ended) {
+      if (!goes_on || !ended.error().is_outage()) return tl::unexpected(ended.error());
+      outage.failed(ended.error());
+      if (!clock().sleep_until(clock().now() + kBetweenStreams, limits.stop))
+        return tl::unexpected(ended.error());
+      continue;
+    }
     if (ended->status.ok()) return {};
     if (ended->is_of_old_token && !std::exchange(was_renewed, true)) continue;
     const ClusterError error = explain(ended->status, asked);
@@ -116,7 +127,7 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     } else if (goes_on) {
       outage.failed(error);
     }
-    clock().sleep_until(clock().now() + wait.value_or(kBetweenStreams), {});
+    clock().sleep_until(clock().now() + wait.value_or(kBetweenStreams), limits.stop);
   }
 }
 
@@ -124,8 +135,9 @@ Status ServiceCluster::read_log(const LogQuestion& question, const TakeLine& tak
   const Asked asked{.verb = "get", .resource = "pods/log", .name_space = name_space()};
   LogLines lines(take);
   const auto read = read_through<StreamLogsRequest, StreamLogsResponse>(
-      &Stub::StreamLogs, request_of(question, resource_name_of(name_space(), question.job)), asked,
-      question.follow, [&](const StreamLogsResponse& told) { lines.add(told.pod(), told.data()); });
+      {.stop = question.stop}, &Stub::StreamLogs,
+      request_of(question, resource_name_of(name_space(), question.job)), asked, question.follow,
+      [&](const StreamLogsResponse& told) { lines.add(told.pod(), told.data()); });
   lines.finish();
   if (read) return {};
   if (!read.error().is_not_found()) return tl::unexpected(read.error());
@@ -140,7 +152,7 @@ Result<Curve> ServiceCluster::curve_of(const std::string& name, Figure figure) {
   StreamMetricsRequest request;
   request.set_name(resource_name_of(name_space(), name));
   const auto read = read_through<StreamMetricsRequest, StreamMetricsResponse>(
-      &Stub::StreamMetrics, request, {.verb = "get", .name_space = name_space(), .name = name}, false,
+      {}, &Stub::StreamMetrics, request, {.verb = "get", .name_space = name_space(), .name = name}, false,
       [&](const StreamMetricsResponse& told) {
         for (const auto& sample : told.samples()) curve.add(point_of(sample, figure));
       });
@@ -180,13 +192,17 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
   if (request.resume_token().empty()) job.begin_anew();
   auto word = WatchedJob::Word::kMore;
   const auto ended = read<WatchJobsRequest, WatchJobsResponse>(
-      &Stub::WatchJobs, request, deadline, [&](const WatchJobsResponse& told) {
+      {.deadline = deadline}, &Stub::WatchJobs, request, [&](const WatchJobsResponse& told) {
         request.set_resume_token(told.resume_token());
         outage.answered();
         word = job.take(told);
         return word == WatchedJob::Word::kMore;
       });
-  if (!ended) return tl::unexpected(ended.error());
+  if (!ended) {
+    if (!ended.error().is_outage()) return tl::unexpected(ended.error());
+    outage.failed(ended.error());
+    return Round{word, kBetweenStreams};
+  }
   const grpc::Status& status = ended->status;
   const Round round{word, wait_before_retry(status, 1).value_or(kBetweenStreams)};
   const std::string reason = reason_of(status);

@@ -16,18 +16,21 @@ inline controller::TimePoint at(const std::string& time) {
 }
 
 // A job of 16 GPUs. status: JSON.
-inline controller::Job job_with(const std::string& status, const std::string& more_of_spec = "") {
-  return controller::read_job(
-      kube::parse_json(fmt::format(
-                           R"({{"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob",
+inline kube::Json job_object_with(const std::string& status, const std::string& more_of_spec = "") {
+  return kube::parse_json(fmt::format(
+                              R"({{"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob",
                   "metadata": {{"name": "tiny", "namespace": "team", "uid": "u", "creationTimestamp": "{}"}},
                   "spec": {{"model": {{"preset": "llama-tiny"}}, "data": {{"claimName": "corpus", "path": "train.bin"}},
                             "training": {{"steps": 100, "sequenceLength": 64, "globalBatchSequences": 16}},
                             "resources": {{"devices": 16}}{}}},
                   "status": {}}})",
-                           kCreated, more_of_spec, status),
-                       "job")
-          .value());
+                              kCreated, more_of_spec, status),
+                          "job")
+      .value();
+}
+
+inline controller::Job job_with(const std::string& status, const std::string& more_of_spec = "") {
+  return controller::read_job(job_object_with(status, more_of_spec));
 }
 
 inline std::string condition(const std::string& type, const std::string& value, const std::string& reason,

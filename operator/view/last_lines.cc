@@ -1,8 +1,8 @@
-#include "service/logs/last_lines.h"
+#include "operator/view/last_lines.h"
 
 #include <algorithm>
 
-namespace caravan::service {
+namespace caravan::controller {
 
 ScanResult<void> LastLines::take(std::string_view raw) {
   while (!raw.empty()) {
@@ -19,4 +19,4 @@ ScanResult<void> LastLines::take(std::string_view raw) {
   return {};
 }
 
-}  // namespace caravan::service
+}  // namespace caravan::controller

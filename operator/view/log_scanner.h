@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/result.h"
 
-namespace caravan::service {
+namespace caravan::controller {
 
 struct LogPlace {
   std::string time = {};    // that the server gives the line
@@ -36,6 +36,9 @@ struct LogFlaw {
 };
 template <typename T>
 using ScanResult = tl::expected<T, LogFlaw>;
+
+// For people.
+std::string sentence_of(const LogFlaw& flaw, const std::string& pod);
 
 class LogScanner {
  public:
@@ -72,4 +75,4 @@ class LogScanner {
   std::string head_ = {};
 };
 
-}  // namespace caravan::service
+}  // namespace caravan::controller

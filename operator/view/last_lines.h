@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "service/logs/log_scanner.h"
+#include "operator/view/log_scanner.h"
 
-namespace caravan::service {
+namespace caravan::controller {
 
 class LastLines {
  public:
@@ -24,4 +24,4 @@ class LastLines {
   bool is_amid_line_ = false;
 };
 
-}  // namespace caravan::service
+}  // namespace caravan::controller

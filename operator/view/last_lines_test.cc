@@ -1,9 +1,9 @@
-#include "service/logs/last_lines.h"
+#include "operator/view/last_lines.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace caravan::service {
+namespace caravan::controller {
 namespace {
 
 std::string line(int second, int rank, const std::string& text) {
@@ -29,4 +29,4 @@ TEST(LastLines, AreThoseOfTheRankHoweverTheBytesCome) {
 }
 
 }  // namespace
-}  // namespace caravan::service
+}  // namespace caravan::controller

@@ -1,12 +1,12 @@
 // What is read of a log, and that it is gone on with at any byte with nothing lost and nothing read twice.
-#include "service/logs/log_scanner.h"
+#include "operator/view/log_scanner.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "common/testing/turn.h"
 
-namespace caravan::service {
+namespace caravan::controller {
 namespace {
 
 std::string line(int second, const std::string& text) {
@@ -113,4 +113,4 @@ TEST(LogScanner, HoldsNoMoreThanALinesHead) {
 }
 
 }  // namespace
-}  // namespace caravan::service
+}  // namespace caravan::controller

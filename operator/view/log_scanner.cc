@@ -1,16 +1,20 @@
-#include "service/logs/log_scanner.h"
+#include "operator/view/log_scanner.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "common/utf8.h"
 #include "kube/api/timestamp.h"
 #include "operator/view/pod_log.h"
 
-namespace caravan::service {
+namespace caravan::controller {
 namespace {
 
 // What says whose line it is stands at its beginning; so much of it is held until that is known.
 constexpr std::size_t kLongestHead = 512;
+constexpr std::size_t kLongestWords = 256;  // of the server, that are shown
 
 std::size_t through(std::string_view raw, std::string_view ends) {
   const std::size_t at = raw.find_first_of(ends);
@@ -25,12 +29,21 @@ tl::unexpected<LogFlaw> lost() {
 
 std::string log_time_before(Clock::WallTime time, std::chrono::seconds by) {
   const Clock::WallTime begin{};
-  return controller::in_whole_seconds(kube::to_timestamp(time - begin > by ? time - by : begin));
+  return in_whole_seconds(kube::to_timestamp(time - begin > by ? time - by : begin));
 }
 
 std::string since_of(const LogPlace& place) {
   const auto time = kube::parse_timestamp(place.time);
   return time ? log_time_before(*time, LogScanner::kDisorder) : "";
+}
+
+std::string sentence_of(const LogFlaw& flaw, const std::string& pod) {
+  if (flaw.is_lost) {
+    return fmt::format(
+        "what comes next in the log of pod {} is gone: the log was rotated, or the pod was deleted", pod);
+  }
+  return fmt::format("the machine of pod {} gives no log of it: {}", pod,
+                     readable_line(flaw.words, kLongestWords));
 }
 
 LogScanner::LogScanner(std::optional<int> rank, std::optional<LogPlace> from)
@@ -69,17 +82,16 @@ std::size_t LogScanner::bytes_of_head(std::string_view raw) const {
 }
 
 bool LogScanner::head_is_whole() const {
-  return head_.ends_with('\n') || head_.size() == kLongestHead ||
-         (!rank_ && !controller::stamped(head_).time.empty());
+  return head_.ends_with('\n') || head_.size() == kLongestHead || (!rank_ && !stamped(head_).time.empty());
 }
 
 ScanResult<void> LogScanner::take_head(std::string& text) {
   const bool is_whole_line = head_.ends_with('\n');
   const std::string_view line = std::string_view(head_).substr(0, head_.size() - (is_whole_line ? 1 : 0));
-  const controller::StampedLine parts = controller::stamped(line);
+  const StampedLine parts = stamped(line);
   if (parts.time.empty()) return tl::unexpected(LogFlaw{.words = std::string(line)});
   if (auto begun = begin_line(parts.time); !begun) return begun;
-  const auto shown = rank_ ? controller::text_of_rank(parts.text, *rank_) : std::optional(parts.text);
+  const auto shown = rank_ ? text_of_rank(parts.text, *rank_) : std::optional(parts.text);
   if (shown && !sought_) {
     text += *shown;
     if (is_whole_line) text += '\n';
@@ -109,4 +121,4 @@ ScanResult<void> LogScanner::advance(std::size_t bytes) {
   return {};
 }
 
-}  // namespace caravan::service
+}  // namespace caravan::controller
