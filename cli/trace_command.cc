@@ -2,9 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/run/execute.h"
 #include "cli/run/job_options.h"
+#include "cli/run/output_folders.h"
 #include "cli/schedule/trace_text.h"
 #include "cli/trace/merged_trace.h"
 #include "cli/trace/step_profile.h"
@@ -62,13 +61,10 @@ bool is_a_trace(const std::string& path) {
 Status check_writable(const std::string& path) {
   if (path == kStandardStream) return bad_input("--to: " + refusal_of_standard_output("a trace"));
   std::error_code error;
-  const bool was_there = fs::exists(path, error);
   if (fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !is_a_trace(path))
     return bad_input(fmt::format("--to: '{}' exists already and is no trace; give another name", path));
-  errno = 0;
-  if (!std::ofstream(path, std::ios::app))
-    return bad_input(fmt::format("--to: cannot write '{}': {}", path, std::strerror(errno)));
-  if (!was_there) fs::remove(path, error);
+  if (const auto why = why_unwritable(path))
+    return bad_input(fmt::format("--to: cannot write '{}': {}", path, *why));
   return {};
 }
 

@@ -24,14 +24,6 @@ Lead classify(unsigned char byte) {
   return {0, 0, 0};
 }
 
-// Of the sets C0 and C1.
-bool is_control_character(std::string_view character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
-  if (character.size() > 1 || character == "\n" || character == "\t") return false;
-  return byte(0) < 0x20 || byte(0) == 0x7F;
-}
-
 }  // namespace
 
 std::size_t utf8_sequence_length(std::string_view text) {
@@ -66,6 +58,13 @@ std::string_view utf8_prefix(std::string_view text, std::size_t most_bytes) {
   std::size_t end = most_bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return text.substr(0, end);
+}
+
+bool is_control_character(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (character.size() > 1 || character == "\n" || character == "\t") return false;
+  return byte(0) < 0x20 || byte(0) == 0x7F;
 }
 
 std::string readable(std::string_view text, std::size_t most_bytes) {

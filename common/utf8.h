@@ -22,10 +22,13 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 // As many whole characters of the beginning as fit into so many bytes.
 std::string_view utf8_prefix(std::string_view text, std::size_t most_bytes);
 
-// What of a stranger's text may be shown: UTF-8 without control characters, which move the cursor of who
-// reads them, but for ends of lines and tabs. At most so many bytes, with "..." at the end when there was
-// more.
-std::string readable(std::string_view text, std::size_t most_bytes);
+// Of the sets C0 and C1, which move the cursor of who reads them; ends of lines and tabs do not count.
+// character: whole.
+bool is_control_character(std::string_view character);
+
+// What of a stranger's text may be shown: UTF-8 without control characters. At most so many bytes, with "..."
+// at the end when there was more.
+std::string readable(std::string_view text, std::size_t most_bytes = std::string_view::npos);
 // The same in one line: an end of a line or a tab is a space.
 std::string readable_line(std::string_view text, std::size_t most_bytes);
 

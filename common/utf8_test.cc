@@ -50,6 +50,11 @@ TEST(Readable, KeepsLinesAndDropsWhatMovesTheCursor) {
   EXPECT_EQ(readable("a\0b"s, 100), "ab");
 }
 
+TEST(Readable, IsWholeWhereNobodyWantsLess) {
+  const std::string text(100'000, 'x');
+  EXPECT_EQ(readable(text), text);
+}
+
 TEST(Readable, AsOneLineHasNoEndsOfLines) {
   EXPECT_EQ(readable_line("\x1B[2Ja\n\tb\n", 100), "[2Ja  b ");
   EXPECT_EQ(readable_line("a\n3456789", 8), "a 345...");

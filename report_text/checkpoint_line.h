@@ -1,4 +1,4 @@
-// What became of a checkpoint, in a line for people.
+// What became of a checkpoint, in a line for people, without control characters but for colours.
 #pragma once
 
 #include <string>

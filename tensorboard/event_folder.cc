@@ -34,11 +34,17 @@ std::string next_event_file(const std::vector<std::string>& names, double wall_s
 }
 
 Status EventFolder::add(int attempt, const StepScalars& step) {
+  Status added = write(attempt, step);
+  if (!added) {  // a server that came back may know neither any more
+    file_.reset();
+    volume_.reset();
+  }
+  return added;
+}
+
+Status EventFolder::write(int attempt, const StepScalars& step) {
   if (!file_ || attempt != attempt_) {
-    if (Status opened = open_file(attempt, step.wall_seconds); !opened) {
-      volume_.reset();  // a server that came back may know it no more
-      return opened;
-    }
+    if (Status opened = open_file(attempt, step.wall_seconds); !opened) return opened;
   }
   std::string bytes;
   if (written_ == 0) bytes = opening_record(step.wall_seconds) + restart_record(step.wall_seconds, step.step);
@@ -47,7 +53,7 @@ Status EventFolder::add(int attempt, const StepScalars& step) {
   written_ += static_cast<int64_t>(bytes.size());
   if (step.wall_seconds - synced_at_ < kSyncSeconds) return {};
   synced_at_ = step.wall_seconds;
-  return file_->sync();
+  return file_->sync().and_then([this] { return check_file(); });
 }
 
 Status EventFolder::open_file(int attempt, double wall_seconds) {
@@ -56,12 +62,28 @@ Status EventFolder::open_file(int attempt, double wall_seconds) {
     if (!volume) return tl::unexpected(volume.error());
     volume_ = std::move(*volume);
   }
+  if (attempt != attempt_ || !check_file()) {
+    if (Status chosen = choose_file(attempt, wall_seconds); !chosen) return chosen;
+  }
+  auto file = volume_->open_output(path_);
+  if (!file) return tl::unexpected(file.error());
+  file_ = std::move(*file);
+  return {};
+}
+
+// Whether what was written is still there, by its name.
+Status EventFolder::check_file() const {
+  const auto file = volume_->open_input(path_);
+  if (!file) return tl::unexpected(file.error());
+  if ((*file)->size() >= written_) return {};
+  return failure(fmt::format("{}: has lost what was written", volume_->shown(path_)));
+}
+
+Status EventFolder::choose_file(int attempt, double wall_seconds) {
   const auto names = names_in_folder();
   if (!names) return tl::unexpected(names.error());
   const std::filesystem::path folder = place_.folder;
-  auto file = volume_->open_output(folder / next_event_file(*names, wall_seconds, attempt, run_));
-  if (!file) return tl::unexpected(file.error());
-  file_ = std::move(*file);
+  path_ = folder / next_event_file(*names, wall_seconds, attempt, run_);
   attempt_ = attempt;
   written_ = 0;
   synced_at_ = wall_seconds;

@@ -1,10 +1,10 @@
 // A folder whose event files TensorBoard shows as one curve: that of a job with all its attempts, also of
 // runs that go on from the checkpoints of earlier ones.
 //
-// Every attempt of every run has a file of its own, so nobody writes into another's, and what a crash cuts
+// Every attempt of every run has a file of its own, none continued by another process, and what a crash cuts
 // off stays the end of a file. TensorBoard reads files in the order of their names, and a file counts from
 // its first step on. Beneath the folder no link is followed. After an error the next step is written in the
-// place of the one that failed, so that a file stays whole.
+// place of the one that failed, so that a file stays whole, or in a new file where that one is gone.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,10 @@ class EventFolder {
   Status add(int attempt, const StepScalars& step);
 
  private:
+  Status write(int attempt, const StepScalars& step);
   Status open_file(int attempt, double wall_seconds);
+  Status check_file() const;
+  Status choose_file(int attempt, double wall_seconds);
   Result<std::vector<std::string>> names_in_folder();
 
   const EventPlace place_;
@@ -49,6 +52,7 @@ class EventFolder {
   const OpenVolume open_;
   std::unique_ptr<checkpoint::Volume> volume_;
   std::unique_ptr<checkpoint::OutputFile> file_;
+  std::string path_;     // of the file, in the volume
   int attempt_ = 0;      // that the file is of
   int64_t written_ = 0;  // bytes
   double synced_at_ = 0;

@@ -130,12 +130,13 @@ TEST(EventFolder, AnyCallThatFailsCostsThatStepAndLeavesAWholeFile) {
     for (const StepScalars& one : steps) {
       const std::size_t before = calls.count();
       const Status added = events.add(1, one);
-      const bool was_to_sync = calls.count() > before && calls.names().back() == "sync";
       if (!added) {
         ++failed;
         EXPECT_THAT(added.error().message, HasSubstr("No space left on device"));
       }
-      if (added || was_to_sync) written.push_back(one);
+      std::vector<std::string> made(calls.names().begin() + before, calls.names().end());
+      if (!added) made.pop_back();  // the call that failed
+      if (std::count(made.begin(), made.end(), "write") > 0) written.push_back(one);
     }
     if (calls.count() <= number) break;
     SCOPED_TRACE(calls.names()[number]);
@@ -145,6 +146,49 @@ TEST(EventFolder, AnyCallThatFailsCostsThatStepAndLeavesAWholeFile) {
     EXPECT_EQ(test::contents(folder.path("tensorboard/" + files.front())), events_of(written));
     ASSERT_LT(number, 100u);
   }
+}
+
+// As by a server that came back.
+TEST(EventFolder, AFileThatWentStaleIsGoneOnWithByItsNameWhereItIsWhole) {
+  for (const bool is_whole : {true, false}) {
+    SCOPED_TRACE(is_whole ? "whole" : "of an older state");
+    const test::TemporaryFolder folder;
+    fs::create_directories(folder.path("runs"));
+    const std::string file = folder.path("runs/events.out.tfevents.1800000000.attempt-1.uid-1");
+    FailingCalls calls;
+    EventFolder events({.path = folder.path("runs")}, "uid-1", [&](const std::string& path) {
+      return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
+    });
+    ASSERT_TRUE(events.add(1, step(1)));
+    fs::copy_file(file, folder.path("restored"));
+    if (!is_whole) fs::resize_file(folder.path("restored"), 10);
+    fs::rename(folder.path("restored"), file);
+
+    calls.fails_at = calls.count();
+    calls.error = ESTALE;
+    EXPECT_FALSE(events.add(1, step(2)));
+    ASSERT_TRUE(events.add(1, step(3)));
+    if (is_whole) {
+      EXPECT_EQ(test::contents(file), events_of({step(1), step(3)}));
+    } else {
+      EXPECT_EQ(test::contents(folder.path("runs/events.out.tfevents.1800000001.attempt-1.uid-1")),
+                events_of({step(3)}));
+    }
+    EXPECT_EQ(files_in(folder.path("runs")).size(), is_whole ? 1u : 2u);
+  }
+}
+
+TEST(EventFolder, WhereSomebodyRemovesTheFolderTheCurveGoesOnInANewOne) {
+  const test::TemporaryFolder folder;
+  EventFolder events({.path = folder.path("runs")}, "uid-1");
+  ASSERT_TRUE(events.add(1, step(1)));
+  fs::remove_all(folder.path("runs"));
+  const Status lost = events.add(1, step(2, 60));
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().message, HasSubstr("attempt-1.uid-1: cannot open: No such file or directory"));
+  ASSERT_TRUE(events.add(1, step(3, 61)));
+  EXPECT_EQ(test::contents(folder.path("runs/events.out.tfevents.1800000061.attempt-1.uid-1")),
+            events_of({step(3, 61)}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 // gRPC takes an address for a URI, in which '#', '?' and '%' have meanings of their own.
 std::string socket_address(const AgentSettings& settings, const char* name) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  const std::string path = settings.work_directory / name;
+  const std::string path = settings.socket_directory / name;
   std::string address = "unix:";
   for (const char byte : path) {
     if (kPlain.find(byte) != std::string_view::npos) {

@@ -14,6 +14,7 @@ namespace caravan::cli {
 // What all agents of a run share.
 struct AgentSettings {
   std::filesystem::path work_directory;
+  std::filesystem::path socket_directory;
   int nodes = 1;
   int threads_per_rank = 1;
   std::vector<std::vector<int>> processors = {};  // that each node has for itself; empty: they share all

@@ -12,8 +12,12 @@ using testing::IsSupersetOf;
 using testing::Not;
 using testing::Pair;
 
-const AgentSettings kSettings{
-    .work_directory = "/tmp/w", .nodes = 2, .threads_per_rank = 3, .metrics_port = 9400, .launcher = 77};
+const AgentSettings kSettings{.work_directory = "/tmp/w",
+                              .socket_directory = "/tmp/s",
+                              .nodes = 2,
+                              .threads_per_rank = 3,
+                              .metrics_port = 9400,
+                              .launcher = 77};
 
 TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
   EXPECT_THAT(agent_arguments(kSettings, {.node = 0,
@@ -24,9 +28,9 @@ TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
                                           .short_attempts = 5,
                                           .elapsed_seconds = 60}),
               testing::ElementsAre("--plan", "/tmp/w/plan.json", "--node", "0", "--coordinator",
-                                   "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w", "--threads",
+                                   "unix:/tmp/s/coordinator.sock", "--work-directory", "/tmp/w", "--threads",
                                    "3", "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
-                                   "unix:/tmp/w/coordinator.sock", "--reports", "unix:/tmp/w/reports.sock",
+                                   "unix:/tmp/s/coordinator.sock", "--reports", "unix:/tmp/s/reports.sock",
                                    "--first-attempt", "4", "--restarts", "2", "--counted-restarts", "1",
                                    "--restart-window-age-seconds", "30", "--short-attempts", "5",
                                    "--elapsed-seconds", "60"));
@@ -34,13 +38,13 @@ TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
 
 TEST(AgentCommand, AFolderOfAnyNameIsPartOfAnAddress) {
   AgentSettings settings = kSettings;
-  settings.work_directory = "/tmp/exp#3 50%?/é";
+  settings.socket_directory = "/tmp/exp#3 50%?/é";
   EXPECT_EQ(reports_address(settings), "unix:/tmp/exp%233%2050%25%3F/%C3%A9/reports.sock");
 }
 
 TEST(AgentCommand, OtherNodesOnlyJoin) {
   const auto arguments = agent_arguments(kSettings, {.node = 1, .first_attempt = 4, .restarts = 2});
-  EXPECT_THAT(arguments, IsSupersetOf({"--coordinator", "unix:/tmp/w/coordinator.sock", "127.0.0.1:9401"}));
+  EXPECT_THAT(arguments, IsSupersetOf({"--coordinator", "unix:/tmp/s/coordinator.sock", "127.0.0.1:9401"}));
   for (const char* flag : {"--listen", "--reports", "--first-attempt", "--restarts", "--short-attempts"}) {
     EXPECT_THAT(arguments, Not(Contains(flag)));
   }

@@ -1,9 +1,14 @@
 #include "cli/run/console.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "cli/run/json_lines.h"
 #include "cli/terminal.h"
+#include "common/utf8.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "report_text/checkpoint_line.h"
 
@@ -12,21 +17,18 @@ namespace {
 
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
-bool write(std::FILE* stream, std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0;
-}
-
 }  // namespace
 
-Console::Console(OutputForm form, std::FILE* out, std::FILE* err)
+Console::Console(OutputForm form, std::FILE* out, std::FILE* err, std::chrono::milliseconds patience)
     : form_(form),
       out_(out),
       people_(form == OutputForm::kText ? out : err),
       shows_steps_to_people_(form == OutputForm::kText || terminal_facts(fileno(err)).is_terminal),
+      patience_(patience),
       style_(style_for(terminal_facts(fileno(people_)))) {}
 
 void Console::notice(std::string_view text) {
-  print(fmt::format("{}\n", text));
+  print(readable(text) + '\n');
 }
 
 void Console::plan(const v1alpha1::PlanReport& report, std::string_view text) {
@@ -52,7 +54,7 @@ void Console::event(const v1alpha1::JobEvent& event) {
   print_json(event_json(event));
   const bool goes_on = event.restarting() || event.reason() == reasons::kStraggler;
   const Colour colour = goes_on ? Colour::kYellow : Colour::kRed;
-  print(fmt::format("{}: {}\n", paint(event.reason(), colour, style_), event.message()));
+  print(fmt::format("{}: {}\n", paint(event.reason(), colour, style_), readable(event.message())));
 }
 
 void Console::checkpoint(const v1alpha1::CheckpointReport& checkpoint) {
@@ -70,6 +72,24 @@ void Console::summary(const RunSummary& summary) {
 
 bool Console::is_broken() const {
   return std::ferror(out_) != 0;
+}
+
+// Of a descriptor that somebody has made non-blocking stdio forgets what finds no room. So it gets only what
+// the descriptor refuses, and notes the error.
+void Console::write(std::FILE* stream, std::string_view text) const {
+  std::fflush(stream);
+  pollfd descriptor{fileno(stream), POLLOUT, 0};
+  const int patience = std::ferror(stream) != 0 ? 0 : static_cast<int>(patience_.count());
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor.fd, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EINTR && (errno != EAGAIN || poll(&descriptor, 1, patience) == 0)) {
+      std::fwrite(text.data(), 1, text.size(), stream);
+      std::fflush(stream);
+      return;
+    }
+  }
 }
 
 // A bar that stands there is taken away and drawn again below.

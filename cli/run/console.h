@@ -2,9 +2,12 @@
 // standard output with the text for people on standard error.
 //
 // On a terminal a progress bar stays below the last line. In the JSON form step lines go to standard error
-// only where that is a terminal: in a log file the JSON lines tell the same.
+// only where that is a terminal: in a log file the JSON lines tell the same. Words of others go out without
+// control characters. A reader that is slow is waited for; where the stream does not block, within
+// `patience`, since whoever writes hears of no signals meanwhile. Then it is taken for one that is gone.
 #pragma once
 
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -20,9 +23,12 @@ namespace caravan::cli {
 
 enum class OutputForm { kText, kJson };
 
+inline constexpr std::chrono::seconds kReaderPatience{60};
+
 class Console {
  public:
-  Console(OutputForm form, std::FILE* out, std::FILE* err);
+  Console(OutputForm form, std::FILE* out, std::FILE* err,
+          std::chrono::milliseconds patience = kReaderPatience);
 
   void notice(std::string_view text);
   // text: the plan as people read it.
@@ -35,10 +41,11 @@ class Console {
   void checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void summary(const RunSummary& summary);
 
-  // Nobody reads the output any more.
+  // Nobody reads the output any more, or it has no room for ever.
   bool is_broken() const;
 
  private:
+  void write(std::FILE* stream, std::string_view text) const;
   void print(std::string_view text);
   void print_json(std::string_view line);
   void draw_bar(std::string_view bar);
@@ -47,6 +54,7 @@ class Console {
   std::FILE* const out_;
   std::FILE* const people_;
   const bool shows_steps_to_people_;
+  const std::chrono::milliseconds patience_;
   ConsoleStyle style_;
   std::string bar_;  // as it stands on the terminal; empty when there is none
 };

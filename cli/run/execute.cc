@@ -1,17 +1,20 @@
 #include "cli/run/execute.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "cli/run/local_run.h"
 #include "cli/run/machine.h"
 #include "common/json.h"
 #include "common/processors.h"
+#include "common/unique_fd.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/summary.h"
 #include "planner/job_shape.h"
@@ -26,13 +29,15 @@ std::string agent_program() {
 
 // Whole or not at all: agents may be reading the one before.
 Status write_plan(const std::filesystem::path& path, const v1alpha1::JobPlan& job) {
-  const std::filesystem::path written = path.string() + ".new";
-  std::ofstream file(written);
-  file << to_json(job, JsonLayout::kIndented) << '\n';
-  file.close();
+  const std::string written = path.string() + ".new";
+  const std::string text = to_json(job, JsonLayout::kIndented) + '\n';
+  UniqueFd file(open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool is_whole = file && fchmod(file.get(), 0600) == 0 &&
+                        ::write(file.get(), text.data(), text.size()) == std::ssize(text) &&
+                        close(file.release()) == 0;
   std::error_code problem;
-  if (file) std::filesystem::rename(written, path, problem);
-  if (!file || problem) return bad_input(fmt::format("cannot write {}", path.string()));
+  if (is_whole) std::filesystem::rename(written, path, problem);
+  if (!is_whole || problem) return bad_input(fmt::format("cannot write {}", path.string()));
   return {};
 }
 
@@ -62,6 +67,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .failure_policy = run.job.spec().failure_policy(),
           .figures = run.figures,
           .agents = {.work_directory = folder.path(),
+                     .socket_directory = folder.sockets(),
                      .nodes = run.job.nodes(),
                      .threads_per_rank = run.facts.threads_per_rank,
                      .processors = processors_of_nodes(run),

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,8 +24,9 @@ constexpr auto kShortPatience = 2s;
 constexpr auto kLookAgain = 200ms;
 
 Result<UniqueFd> open_log(const std::filesystem::path& path) {
-  UniqueFd log(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!log) return bad_input(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  UniqueFd log(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!log || fchmod(log.get(), 0600) != 0)
+    return bad_input(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
   return log;
 }
 
@@ -151,7 +153,7 @@ void LocalRun::stop() {
   console_.notice("stopping after the step that runs; interrupt again to stop at once");
   const bool has_no_coordinator = starts_due_.front().has_value();
   if (has_no_coordinator)
-    return finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by the user",
+    return finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped while no rank trained",
                   ExitCode::kInterrupted);
   v1alpha1::ReportCommand command;
   command.set_stop(true);

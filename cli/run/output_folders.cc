@@ -30,8 +30,11 @@ struct GivenFolder {
   }
 
   Status try_file(const fs::path& file) const {
-    errno = 0;
-    if (!std::ofstream(file, std::ios::app)) return unusable(std::strerror(errno));
+    if (const auto why = why_unwritable(file)) return unusable(*why);
+    return {};
+  }
+
+  Status remove(const fs::path& file) const {
     std::error_code error;
     fs::remove(file, error);
     if (error) return unusable(error.message());
@@ -41,12 +44,23 @@ struct GivenFolder {
 
 }  // namespace
 
+std::optional<std::string> why_unwritable(const fs::path& file) {
+  std::error_code error;
+  const bool is_there = fs::exists(fs::symlink_status(file, error));
+  if (is_there && !fs::is_regular_file(file, error)) return "what is there is no regular file";
+  errno = 0;
+  if (!std::ofstream(file, std::ios::app)) return std::strerror(errno);
+  if (!is_there) fs::remove(file, error);
+  return std::nullopt;
+}
+
 Result<fs::path> prepare_trace_folder(const std::string& given, int ranks) {
   const GivenFolder traces{"--trace", given};
   Result<fs::path> folder = traces.make();
   for (int rank = 0; folder && rank < ranks; ++rank) {
-    if (Status tried = traces.try_file(*folder / fmt::format("rank-{}.json", rank)); !tried)
-      return tl::unexpected(tried.error());
+    const fs::path file = *folder / fmt::format("rank-{}.json", rank);
+    if (Status tried = traces.try_file(file); !tried) return tl::unexpected(tried.error());
+    if (Status removed = traces.remove(file); !removed) return tl::unexpected(removed.error());
   }
   return folder;
 }

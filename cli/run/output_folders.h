@@ -1,13 +1,19 @@
-// The folders that --trace and --tensorboard name. Each is made where it is absent and must take files; its
-// absolute path is given. Errors have exit code 2 and name the option.
+// What a run writes beside its checkpoints: the folders that --trace and --tensorboard name. Each is made
+// where it is absent and must take files; its absolute path is given. Errors have exit code 2 and name the
+// option.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "common/result.h"
 
 namespace caravan::cli {
+
+// Tried with the file itself, which is left as it was. Nothing is waited for: what is there and no regular
+// file, such as a pipe or a link to nothing, is left alone. Nothing: it can be written.
+std::optional<std::string> why_unwritable(const std::filesystem::path& file);
 
 // Every rank of a run writes its trace into it: those of these ranks that an earlier run left there are
 // removed, so that none is taken for one of this run.

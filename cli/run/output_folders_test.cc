@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "common/testing/temporary_folder.h"
 
@@ -10,6 +11,28 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+
+TEST(WhyUnwritable, LeavesWhatIsThereAsItWasAndNothingElse) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(why_unwritable(folder.write("trace", "old")), std::nullopt);
+  EXPECT_EQ(test::contents(folder.path("trace")), "old");
+  fs::create_symlink("trace", folder.path("link"));
+  EXPECT_EQ(why_unwritable(folder.path("link")), std::nullopt);
+  EXPECT_TRUE(fs::is_symlink(folder.path("link")));
+  EXPECT_EQ(why_unwritable(folder.path("new")), std::nullopt);
+  EXPECT_FALSE(fs::exists(folder.path("new")));
+}
+
+TEST(WhyUnwritable, RefusesWhatIsNoRegularFileAndLeavesItAlone) {
+  const test::TemporaryFolder folder;
+  fs::create_symlink("nothing", folder.path("link"));
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  fs::create_directory(folder.path("folder"));
+  for (const char* name : {"link", "pipe", "folder"})
+    EXPECT_EQ(why_unwritable(folder.path(name)), "what is there is no regular file") << name;
+  EXPECT_TRUE(fs::is_symlink(folder.path("link")));
+  EXPECT_FALSE(fs::exists(folder.path("nothing")));
+}
 
 TEST(TraceFolder, IsMadeAndEmpty) {
   const test::TemporaryFolder folder;
@@ -33,8 +56,10 @@ TEST(TraceFolder, ThatTakesNoFilesIsBadInput) {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("file", "");
   fs::create_directories(folder.path("full/rank-0.json/x"));
+  fs::create_directories(folder.path("piped"));
+  ASSERT_EQ(mkfifo(folder.path("piped/rank-0.json").c_str(), 0600), 0);
   for (const std::string& path :
-       {file, file + "/below", folder.path("full"), std::string("/proc/1/fdinfo")}) {
+       {file, file + "/below", folder.path("full"), folder.path("piped"), std::string("/proc/1/fdinfo")}) {
     const auto made = prepare_trace_folder(path, 1);
     ASSERT_FALSE(made) << path;
     EXPECT_EQ(made.error().code, ExitCode::kBadInput);

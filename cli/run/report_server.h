@@ -1,5 +1,5 @@
-// The JobReports service of a local run, on a socket in the work directory: what the coordinator tells comes
-// out as values, in order, and commands go back.
+// The JobReports service of a local run, on a Unix socket: what the coordinator tells comes out as values, in
+// order, and commands go back.
 //
 // gRPC's threads never leave this room: the owner polls a descriptor that becomes readable when there is
 // something to take. A coordinator that dies and comes back opens a new stream; commands go to the newest

@@ -21,7 +21,7 @@ class ReportServerTest : public testing::Test {
     auto folder = WorkDirectory::create("");
     ASSERT_TRUE(folder) << folder.error().message;
     folder_.emplace(std::move(*folder));
-    address_ = "unix:" + (folder_->path() / "reports.sock").string();
+    address_ = "unix:" + (folder_->sockets() / "reports.sock").string();
     auto server = ReportServer::start(address_);
     ASSERT_TRUE(server) << server.error().message;
     server_.emplace(std::move(*server));
@@ -91,7 +91,8 @@ TEST_F(ReportServerTest, IsReachedInAFolderOfAnyName) {
   const test::TemporaryFolder folder;
   const std::filesystem::path named = folder.path() / "exp#3 50%?";
   std::filesystem::create_directory(named);
-  const std::string address = reports_address({.work_directory = named, .metrics_port = {}});
+  const std::string address =
+      reports_address({.work_directory = {}, .socket_directory = named, .metrics_port = {}});
   const auto server = ReportServer::start(address);
   ASSERT_TRUE(server) << server.error().message;
   EXPECT_TRUE(std::filesystem::exists(named / "reports.sock"));

@@ -10,6 +10,7 @@
 #include "common/readable_duration.h"
 #include "common/readable_integer.h"
 #include "common/readable_percent.h"
+#include "common/utf8.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
@@ -37,7 +38,7 @@ std::string headline(const RunSummary& summary, const ConsoleStyle& style) {
                                  summary.figures.steps, readable_integer(tokens_of(summary)),
                                  readable_duration(summary.wall_seconds));
   if (result != reasons::kComplete && !summary.result.message().empty())
-    text += line("reason", first_line(summary.result.message()));
+    text += line("reason", readable(first_line(summary.result.message())));
   return text;
 }
 

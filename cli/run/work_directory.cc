@@ -15,20 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A socket's address holds its whole path; the longest name of ours has 20 characters.
-constexpr std::size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 21;
-
-Status check_length(const fs::path& path) {
-  if (path.native().size() <= kLongestPath) return {};
-  return bad_input(fmt::format("--work-directory: '{}' has {} characters; sockets in it allow {} at most",
-                               path.string(), path.native().size(), kLongestPath));
-}
+// A socket's address holds its whole path and a zero; this is our longest name.
+constexpr std::size_t kLongestPath = sizeof(sockaddr_un::sun_path) - sizeof("/coordinator.sock");
 
 Result<fs::path> create_given(const std::string& given) {
   std::error_code error;
   const fs::path path = fs::absolute(given, error).lexically_normal();
   if (error) return bad_input(fmt::format("--work-directory: '{}': {}", given, error.message()));
-  if (Status fits = check_length(path); !fits) return tl::unexpected(fits.error());
   const bool created = fs::create_directories(path, error);
   if (created) fs::permissions(path, fs::perms::owner_all, error);
   if (error || !fs::is_directory(path)) {
@@ -38,15 +31,18 @@ Result<fs::path> create_given(const std::string& given) {
   return path;
 }
 
+// Which only this user may enter.
 Result<fs::path> create_temporary() {
   std::error_code error;
   std::string pattern = (fs::temp_directory_path(error) / "caravan-XXXXXX").string();
   if (error) return bad_input(fmt::format("TMPDIR: no folder for temporary files: {}", error.message()));
-  if (Status fits = check_length(pattern); !fits) return tl::unexpected(fits.error());
-  if (mkdtemp(pattern.data()) == nullptr) {
-    return bad_input(fmt::format("cannot create a folder '{}': {}; give one with --work-directory", pattern,
-                                 std::strerror(errno)));
+  if (pattern.size() > kLongestPath) {
+    return bad_input(
+        fmt::format("TMPDIR: '{}' has {} characters; sockets in it allow {} at most; give a shorter one",
+                    pattern, pattern.size(), kLongestPath));
   }
+  if (mkdtemp(pattern.data()) == nullptr)
+    return bad_input(fmt::format("TMPDIR: cannot create the folder '{}': {}", pattern, std::strerror(errno)));
   return fs::path(pattern);
 }
 
@@ -69,17 +65,23 @@ Result<WorkDirectory> WorkDirectory::create(const std::string& path) {
   if (!folder) return tl::unexpected(folder.error());
   Result<UniqueFd> locked = lock(*folder);
   if (!locked) return tl::unexpected(locked.error());
-  return WorkDirectory(std::move(*folder), std::move(*locked), temporary);
+  WorkDirectory made(std::move(*folder), std::move(*locked), temporary);
+  Result<fs::path> sockets = create_temporary();
+  if (!sockets) return tl::unexpected(sockets.error());
+  made.sockets_ = std::move(*sockets);
+  return made;
 }
 
 WorkDirectory::WorkDirectory(WorkDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::move(other.lock_)),
-      remove_(std::exchange(other.remove_, false)) {}
+      remove_(std::exchange(other.remove_, false)),
+      sockets_(std::exchange(other.sockets_, {})) {}
 
 WorkDirectory::~WorkDirectory() {
   std::error_code ignored;
   if (remove_) fs::remove_all(path_, ignored);
+  if (!sockets_.empty()) fs::remove_all(sockets_, ignored);
 }
 
 }  // namespace caravan::cli

@@ -1,9 +1,9 @@
-// The folder of one local run: plan, sockets, configuration and log of every rank. Only its owner can read
-// it.
+// The folder of one local run: plan, configuration and log of every rank; and another one for its sockets.
 //
 // Without a path of the user's a fresh folder under the system's temporary one, which is removed with the
 // object unless it was kept. A folder of the user's is created when it is absent and never removed; it is
-// locked until the object ends, since two runs in one folder would take each other's sockets.
+// locked until the object ends, since two runs in one folder would write over each other's files. Only this
+// user may enter what is created here; who may enter a folder that was there before is the user's choice.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +25,8 @@ class WorkDirectory {
   ~WorkDirectory();
 
   const std::filesystem::path& path() const { return path_; }
+  // Fresh, under the system's temporary one, for this user alone, and removed with the object.
+  const std::filesystem::path& sockets() const { return sockets_; }
   // True when the folder will be there after the run.
   bool is_kept() const { return !remove_; }
   void keep() { remove_ = false; }
@@ -36,6 +38,7 @@ class WorkDirectory {
   std::filesystem::path path_;
   UniqueFd lock_;
   bool remove_;
+  std::filesystem::path sockets_;
 };
 
 }  // namespace caravan::cli

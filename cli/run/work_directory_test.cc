@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <string>
+
+#include "common/environment.h"
 
 namespace caravan::cli {
 namespace {
@@ -48,6 +52,58 @@ TEST(WorkDirectory, OfTheUserIsCreatedAndStays) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
 }
 
+TEST(WorkDirectory, MayHaveALongPathSinceSocketsLieElsewhere) {
+  const Result<WorkDirectory> parent = temporary();
+  ASSERT_TRUE(parent);
+  const Result<WorkDirectory> folder = WorkDirectory::create(parent->path() / std::string(120, 'x'));
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_LT(folder->sockets().native().size(), 100u);
+}
+
+TEST(WorkDirectory, SocketsLieWhereNobodyElseMayEnterHoweverOpenTheFolderIs) {
+  const Result<WorkDirectory> parent = temporary();
+  ASSERT_TRUE(parent);
+  const fs::path open = parent->path() / "open";
+  fs::create_directory(open);
+  fs::permissions(open, fs::perms(0775));
+  fs::path sockets;
+  {
+    const Result<WorkDirectory> folder = WorkDirectory::create(open);
+    ASSERT_TRUE(folder) << folder.error().message;
+    sockets = folder->sockets();
+    EXPECT_EQ(fs::status(sockets).permissions(), fs::perms::owner_all);
+    EXPECT_NE(sockets.parent_path(), open) << "whoever may write there could put another in its place";
+    EXPECT_EQ(fs::status(open).permissions(), fs::perms(0775));
+    std::ofstream(sockets / "reports.sock") << "a socket";
+  }
+  EXPECT_FALSE(fs::exists(sockets));
+  EXPECT_TRUE(fs::exists(open));
+}
+
+TEST(WorkDirectory, AllowsEveryTmpdirWhoseSocketsHaveAnAddress) {
+  const Result<WorkDirectory> parent = temporary();
+  ASSERT_TRUE(parent);
+  const std::string before = environment_variable("TMPDIR");
+  const auto made_under = [&](std::size_t length) {
+    const fs::path folder = parent->path() / std::string(length - parent->path().native().size() - 1, 'x');
+    fs::create_directory(folder);
+    setenv("TMPDIR", folder.c_str(), 1);
+    Result<WorkDirectory> made = temporary();
+    if (before.empty()) {
+      unsetenv("TMPDIR");
+    } else {
+      setenv("TMPDIR", before.c_str(), 1);
+    }
+    return made;
+  };
+  const Result<WorkDirectory> longest = made_under(75);
+  ASSERT_TRUE(longest) << longest.error().message;
+  EXPECT_EQ((longest->sockets() / "coordinator.sock").native().size(), 107u);
+  const Result<WorkDirectory> too_long = made_under(76);
+  ASSERT_FALSE(too_long);
+  EXPECT_THAT(too_long.error().message, HasSubstr("TMPDIR: "));
+}
+
 TEST(WorkDirectory, BelongsToOneRunAtATime) {
   const Result<WorkDirectory> parent = temporary();
   ASSERT_TRUE(parent);
@@ -67,8 +123,7 @@ TEST(WorkDirectory, ThatCannotBeUsedIsBadInput) {
   const Result<WorkDirectory> parent = temporary();
   ASSERT_TRUE(parent);
   std::ofstream(parent->path() / "file") << "text";
-  for (const fs::path& path :
-       {parent->path() / "file", parent->path() / "file" / "below", parent->path() / std::string(120, 'x')}) {
+  for (const fs::path& path : {parent->path() / "file", parent->path() / "file" / "below"}) {
     const Result<WorkDirectory> refused = WorkDirectory::create(path.string());
     ASSERT_FALSE(refused) << path;
     EXPECT_EQ(refused.error().code, ExitCode::kBadInput);

@@ -100,7 +100,7 @@ TEST(OneMachine, SocketsLieInAFolderOfTheUserAlone) {
   ASSERT_TRUE(run.wait_for_step(1, 1));
   int sockets = 0;
   std::error_code gone;
-  for (const auto& entry : fs::recursive_directory_iterator(run.work_directory(), gone)) {
+  for (const auto& entry : fs::recursive_directory_iterator(run.temporary_folder(), gone)) {
     if (!entry.is_socket(gone)) continue;
     ++sockets;
     const auto rights = fs::status(entry.path().parent_path()).permissions();

@@ -131,6 +131,25 @@ TEST(Output, TheLogHasTheStepsThatTheUserAsksFor) {
   EXPECT_THAT(log_of({"--log-every", "0"}), AllOf(HasSubstr(" step 2/6 "), HasSubstr(" step 5/6 ")));
 }
 
+TEST(Output, WhatARunWritesIsForItsUserAloneAlsoWhereOthersCouldReadTheFileBefore) {
+  using std::filesystem::perms;
+  const JobFolder folder;
+  for (const char* file : {"plan.json.new", "node-0.log"})
+    std::filesystem::permissions(folder.files().write(std::string("work/") + file, ""), perms(0644));
+  std::vector<std::string> arguments =
+      folder.arguments({}, {"--work-directory", folder.files().path("work")});
+  arguments.insert(arguments.begin(), "run");
+  Result<Process> process =
+      Process::spawn({.program = test::program_folder() + "/caravan", .arguments = arguments});
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(process->wait().exit_code, 0);
+  for (const char* file : {"work/plan.json", "work/node-0.log"}) {
+    EXPECT_EQ(std::filesystem::status(folder.files().path(file)).permissions(),
+              perms::owner_read | perms::owner_write)
+        << file;
+  }
+}
+
 TEST(Output, NothingIsLeftOfARunThatSucceeds) {
   const JobFolder folder;
   const std::string temporary = folder.files().path("tmp");

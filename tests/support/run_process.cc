@@ -29,6 +29,7 @@ RunProcess::RunProcess(const std::vector<std::string>& arguments, const std::str
   Result<Process> process =
       Process::spawn({.program = (programs.empty() ? program_folder() : programs) + "/caravan",
                       .arguments = all,
+                      .environment = {{"TMPDIR", folder_.path().string()}},
                       .stdout_fd = out->write_end.get(),
                       .stderr_fd = err.get()});
   if (!process) throw std::runtime_error(process.error().message);

@@ -7,6 +7,7 @@
 #include <google/protobuf/struct.pb.h>
 
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ class RunProcess {
 
   pid_t pid() const { return process_->pid(); }
   const std::string& work_directory() const { return work_directory_; }
+  // Its TMPDIR, with the work directory in it.
+  const std::filesystem::path& temporary_folder() const { return folder_.path(); }
 
   // Reads on until a line of this type, and gives it; absent at the end of the output.
   std::optional<JsonObject> wait_for(const std::string& type);

@@ -25,6 +25,10 @@ constexpr seconds kCleanStopTimeoutWithCheckpoint = policy::kGraceForCheckpoint 
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
 constexpr double kStopNoticeSeconds = 0.5;
 
+seconds patience_with_stop(const CoordinatorConfig& config) {
+  return config.writes_checkpoints ? kCleanStopTimeoutWithCheckpoint : kCleanStopTimeout;
+}
+
 // A job that is planned again has other agents then.
 milliseconds pause_after(const Failure& failure, int short_attempts, int attempt) {
   const milliseconds pause = policy::pause_before_restart(short_attempts);
@@ -56,7 +60,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   asked_at_.reset();
   stragglers_.reset();
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
-  ended_well_ = fell_silent_ = last_step_ = 0;
+  ended_well_ = fell_silent_ = last_step_ = saved_step_ = 0;
   steps_.reset();
   step_seconds_ = 0;
   nodes_.start_all();
@@ -110,7 +114,8 @@ void CoordinatorState::check_attempt() {
   if (blame_.is_overdue(now_)) return begin_stop("ranks have lost their connections");
   if (ended_well_ < config_.shape.world_size) check_progress();
   if (phase_ == Phase::kRunning && stop_deadline_ && now_ > *stop_deadline_)
-    begin_stop("the step did not end in time");
+    begin_stop(loss_of_last_checkpoint().empty() ? "its ranks did not end in time"
+                                                 : "the last checkpoint was not finished in time");
 }
 
 void CoordinatorState::begin_stop(const std::string& reason) {
@@ -135,10 +140,24 @@ void CoordinatorState::ask_ranks_to_stop() {
   message.mutable_stop_after_step()->set_step(
       static_cast<int>(std::min<double>(config_.steps, last_step_ + std::max(1.0, notice))));
   send_to_all(std::move(message));
-  const seconds patience = config_.writes_checkpoints ? kCleanStopTimeoutWithCheckpoint : kCleanStopTimeout;
   const double steps =
       blame_.has_cause() ? 0 : 2 * step_seconds_;  // a node that leaves does not wait for them
-  stop_deadline_ = now_ + patience + milliseconds(static_cast<std::int64_t>(1000 * steps));
+  stop_deadline_ = now_ + patience_with_stop(config_) + milliseconds(static_cast<std::int64_t>(1000 * steps));
+}
+
+// As rank 0 announces it. What a pod has for its end gets no longer by it.
+void CoordinatorState::note_progress() {
+  clock_.note_progress(now_);
+  if (!stop_deadline_) return;
+  looked_at_ += config_.shape.nodes;
+  if (nodes_.leaving().empty())
+    stop_deadline_ = std::max(*stop_deadline_, now_ + patience_with_stop(config_));
+}
+
+// As the end of a message; empty where it is there, or was not asked for.
+std::string CoordinatorState::loss_of_last_checkpoint() const {
+  const bool is_lost = config_.writes_checkpoints && stop_deadline_ && saved_step_ < last_step_;
+  return is_lost ? "; the last checkpoint was not finished" : "";
 }
 
 // Where all nodes but node 0 fell silent, node 0 is cut off more likely than all others; of two nobody knows.
@@ -147,6 +166,8 @@ Failure CoordinatorState::failure_of_attempt() const {
   const bool all_fell_silent = config_.shape.nodes > 1 && fell_silent_ == config_.shape.nodes - 1;
   if (failure.reason == reasons::kPodLost && all_fell_silent)
     failure.suspect_node = config_.shape.nodes > 2 ? std::optional(0) : std::nullopt;
+  if (failure.reason == reasons::kDeadlineExceeded || failure.reason == reasons::kPreempted)
+    failure.what += loss_of_last_checkpoint();
   return failure;
 }
 
@@ -208,7 +229,7 @@ void CoordinatorState::complete_if_all_ended() {
 
 void CoordinatorState::end_for_user() {
   end(reasons::kInterrupted, reasons::kStoppedByUser,
-      fmt::format("stopped by the user after step {}", last_step_), ExitCode::kInterrupted);
+      fmt::format("stopped after step {}{}", last_step_, loss_of_last_checkpoint()), ExitCode::kInterrupted);
 }
 
 void CoordinatorState::end(const char* result, const std::string& reason, const std::string& message,

@@ -276,6 +276,21 @@ TEST_F(CoordinatorEndTest, TheDeadlineEndsTheJobBehindALastCheckpoint) {
   EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
 }
 
+TEST_F(CoordinatorEndTest, ADeadlineThatCutsTheLastCheckpointOffSaysSo) {
+  config_.active_deadline = seconds(100);
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  pass_alive(seconds(99));
+  step_of_all(1, 1);
+  pass_alive(seconds(273));
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
+  EXPECT_THAT(
+      result().message(),
+      HasSubstr("the job ran for 100 s (activeDeadlineSeconds); the last checkpoint was not finished"));
+}
+
 TEST_F(CoordinatorEndTest, WhatHappensBehindTheDeadlineIsNotWhyTheJobEnds) {
   config_.active_deadline = seconds(100);
   config_.writes_checkpoints = true;
@@ -372,7 +387,9 @@ TEST_F(CoordinatorEndTest, ANodeThatLeavesHasSoLongAsItsPodHas) {
   run_first_attempt();
   step_of_all(1, 1);
   told_to_end(1);
-  pass_alive(seconds(269));
+  pass_alive(seconds(200));
+  interlude_of(0, 1, 2);
+  pass_alive(seconds(69));
   EXPECT_EQ(state().phase(), Phase::kRunning);
   pass_alive(seconds(2));
   EXPECT_EQ(state().phase(), Phase::kStopping);
@@ -432,6 +449,48 @@ TEST_F(CoordinatorEndTest, AStopThatRanksDoNotFollowIsEnforced) {
   give(StopRequested{});
   pass_alive(seconds(32));
   EXPECT_EQ(state().phase(), Phase::kStopping);
+  EXPECT_EQ(stop_reason_, "its ranks did not end in time");
+}
+
+TEST_F(CoordinatorEndTest, AStopBehindTheLastCheckpointDoesNotSayThatItIsMissing) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  step_of_all(1, 6);
+  checkpoint_of(0, 1, v1alpha1::CheckpointReport::Written, 6);
+  pass_alive(seconds(272));
+  EXPECT_EQ(stop_reason_, "its ranks did not end in time");
+}
+
+TEST_F(CoordinatorEndTest, AStopWaitsForALastCheckpointThatGetsOn) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  step_of_all(1, 6);
+  for (int minute = 0; minute < 7; ++minute) {
+    pass_alive(seconds(60));
+    interlude_of(0, 1, 7);
+  }
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  checkpoint_of(0, 1, v1alpha1::CheckpointReport::Written, 6);
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 6);
+  EXPECT_EQ(exit_code_, 130);
+  EXPECT_EQ(result().message(), "stopped after step 6");
+}
+
+TEST_F(CoordinatorEndTest, AStopThatCutsTheLastCheckpointOffSaysSo) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  pass_alive(seconds(272));
+  EXPECT_EQ(stop_reason_, "the last checkpoint was not finished in time");
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(exit_code_, 130);
+  EXPECT_EQ(result().message(), "stopped after step 1; the last checkpoint was not finished");
 }
 
 TEST_F(CoordinatorEndTest, ADeathDuringAStopIsNoFailure) {

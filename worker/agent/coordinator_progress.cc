@@ -71,7 +71,8 @@ void CoordinatorState::send_slowdowns() {
 }
 
 void CoordinatorState::on_checkpoint(const v1alpha1::CheckpointReport& report) {
-  clock_.note_progress(now_);
+  note_progress();
+  if (report.outcome() == v1alpha1::CheckpointReport::Written) saved_step_ = report.step();
   v1alpha1::JobReport told;
   told.mutable_checkpoint()->set_attempt(attempt_);
   *told.mutable_checkpoint()->mutable_report() = report;

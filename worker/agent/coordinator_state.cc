@@ -80,8 +80,8 @@ void CoordinatorState::handle(const ConnectionLost& input) {
 void CoordinatorState::handle(const StopRequested&) {
   const bool again = std::exchange(stop_requested_, true);
   if (phase_ != Phase::kRunning) return;
-  if (again) return begin_stop("stopped by the user");
-  stop_cleanly("stopped by the user");
+  if (again) return begin_stop("the job is told to stop at once");
+  stop_cleanly("the job is told to stop");
 }
 
 void CoordinatorState::handle(const SaveRequested& asked) {
@@ -152,7 +152,7 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
     rank.finished_step = report.finished().step();
   } else if (report.has_interlude()) {
     if (update.rank() != 0) return;
-    clock_.note_progress(now_);
+    note_progress();
     clock_.expect_delay(report.interlude().delayed_step());
   } else if (report.has_activity()) {
     on_activity(update.rank(), report.activity());
@@ -169,7 +169,8 @@ void CoordinatorState::advance() {
   const bool idle =
       phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster || phase_ == Phase::kBackingOff;
   if (idle && stop_requested_) {
-    return end(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by the user", ExitCode::kInterrupted);
+    return end(reasons::kInterrupted, reasons::kStoppedByUser, "stopped while no rank trained",
+               ExitCode::kInterrupted);
   }
   if (phase_ == Phase::kGathering && nodes_.all_connected()) open_master();
 }

@@ -161,6 +161,8 @@ class CoordinatorState {
   void begin_stop(const std::string& reason);
   void stop_cleanly(const std::string& reason);
   void ask_ranks_to_stop();
+  void note_progress();
+  std::string loss_of_last_checkpoint() const;
   Failure failure_of_attempt() const;
   policy::Decision judge(const Failure& failure) const;
   void conclude_attempt();
@@ -213,7 +215,8 @@ class CoordinatorState {
   StragglerWatch stragglers_;
   TimePoint slowdowns_sent_;
   double step_seconds_ = 0;
-  int last_step_ = 0;  // that a rank has finished
+  int last_step_ = 0;   // that a rank has finished
+  int saved_step_ = 0;  // with a checkpoint
   Blame blame_;
   std::optional<TimePoint> stop_deadline_;  // of a clean stop
 

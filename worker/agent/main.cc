@@ -60,9 +60,7 @@ struct Measured {
   std::optional<GpuMonitor>& gpus;
 
   std::string text() const {
-    if (gpus) {
-      for (const GpuState& gpu : gpus->read()) metrics.observe(gpu);
-    }
+    if (gpus) metrics.observe(gpus->read());
     return metrics.text();
   }
 };
@@ -109,12 +107,19 @@ Result<std::optional<TlsIdentity>> identity_of(const AgentOptions& options) {
   });
 }
 
-// Nothing where nobody wants them.
+// Nothing where nobody wants them, nor in a pod whose port of the machine is taken, by what is no pod.
 Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Measured& measured) {
   if (options.metrics.empty()) return std::nullopt;
   auto server = http::Server::start(options.metrics, http::serve_texts([measured](std::string_view path) {
                                       return serve_path(path, measured);
                                     }));
+  if (!server && options.in_pod) {
+    spdlog::warn(
+        "this pod trains without metrics: {}; with hostNetwork the port is its machine's: give what listens "
+        "there, such as dcgm-exporter as a service of the system, another one",
+        server.error().message);
+    return std::nullopt;
+  }
   if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
   spdlog::info("metrics at http://{}/metrics", server->address());
   return std::optional(*std::move(server));

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -64,6 +65,10 @@ struct Metrics::Series {
   Family<Histogram>& histogram(const metric::Description& d) {
     return prometheus::BuildHistogram().Name(d.name).Help(d.help).Labels(common).Register(registry);
   }
+  Counter& phase_seconds(int rank, const StepPhase& phase) {
+    return counter(metric::kPhaseSeconds)
+        .Add({{"rank", std::to_string(rank)}, {"phase", std::string(phase.name)}});
+  }
 
   void announce(int rank);
   void observe_step(int rank, const StepReport& step);
@@ -73,6 +78,9 @@ struct Metrics::Series {
   void observe_checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void observe_collectives(const StepReport& step);
   void observe_loss(const Labels& labels, const StepReport& step);
+  void observe_gpus(const std::vector<GpuState>& gpus);
+  void observe_gpu(const GpuState& gpu);
+  void set_of_gpu(const metric::Description& description, const Labels& labels, double value);
 
   prometheus::Registry registry;
   v1alpha1::Plan plan;
@@ -83,13 +91,16 @@ struct Metrics::Series {
   bool has_checkpoints;
   v1alpha1::Checkpoint checkpoint;
   Labels common;
+  std::mutex gpus_mutex;
+  std::map<Gauge*, Family<Gauge>*> of_gpus;  // as the last reading told
 };
 
-// What is known before the first step.
+// What is known before the first step, and the counters of a rank at 0, so that a rate counts that step too.
 void Metrics::Series::announce(int rank) {
   const Labels labels{{"rank", std::to_string(rank)}};
-  counter(metric::kTokens).Add(labels);
-  counter(metric::kSteps).Add(labels);
+  for (const auto& counted : {metric::kTokens, metric::kModelFlops, metric::kHardwareFlops, metric::kSteps})
+    counter(counted).Add(labels);
+  for (const StepPhase& phase : kStepPhases) phase_seconds(rank, phase);
   counter(metric::kOutOfMemory).Add(labels);
   const int stage = position_of(rank, mesh).pipeline;
   if (stage < plan.peak_bytes_per_stage_size()) {
@@ -121,11 +132,8 @@ void Metrics::Series::observe_step(int rank, const StepReport& step) {
   if (plan.has_device_peak_flops() && step.seconds() > 0) {
     gauge(metric::kMfu).Add(labels).Set(step.model_flops() / step.seconds() / plan.device_peak_flops());
   }
-  for (const StepPhase& phase : kStepPhases) {
-    counter(metric::kPhaseSeconds)
-        .Add({{"rank", std::to_string(rank)}, {"phase", std::string(phase.name)}})
-        .Increment((step.phase_seconds().*phase.get)());
-  }
+  for (const StepPhase& phase : kStepPhases)
+    phase_seconds(rank, phase).Increment((step.phase_seconds().*phase.get)());
   if (rank == 0 && has_checkpoints) set_checkpoint_interval(step.seconds());
   observe_memory(labels, step);
   observe_collectives(step);
@@ -182,6 +190,41 @@ void Metrics::Series::observe_loss(const Labels& labels, const StepReport& step)
   histogram(metric::kStepDuration).Add(labels, step_buckets()).Observe(step.seconds());
 }
 
+// What this reading does not tell has no series any more.
+void Metrics::Series::observe_gpus(const std::vector<GpuState>& gpus) {
+  const std::scoped_lock lock(gpus_mutex);
+  const auto before = std::exchange(of_gpus, {});
+  for (const GpuState& gpu : gpus) observe_gpu(gpu);
+  for (const auto& [gauge, family] : before) {
+    if (!of_gpus.contains(gauge)) family->Remove(gauge);
+  }
+}
+
+void Metrics::Series::observe_gpu(const GpuState& gpu) {
+  const Labels labels{{"device", std::to_string(gpu.index)}};
+  const auto set = [&](const metric::Description& description, const std::optional<double>& value) {
+    if (value) set_of_gpu(description, labels, *value);
+  };
+  set(metric::kProcessorClock, gpu.processor_clock_hertz);
+  set(metric::kMemoryClock, gpu.memory_clock_hertz);
+  set(metric::kPower, gpu.power_watts);
+  set(metric::kPowerLimit, gpu.power_limit_watts);
+  set(metric::kTemperature, gpu.temperature_celsius);
+  if (!gpu.throttle_reasons) return;
+  for (const ThrottleReason& reason : throttle_reasons()) {
+    Labels with_reason = labels;
+    with_reason["reason"] = reason.name;
+    set_of_gpu(metric::kThrottled, with_reason, (*gpu.throttle_reasons & reason.bit) != 0 ? 1 : 0);
+  }
+}
+
+void Metrics::Series::set_of_gpu(const metric::Description& description, const Labels& labels, double value) {
+  Family<Gauge>& family = gauge(description);
+  Gauge& series = family.Add(labels);
+  series.Set(value);
+  of_gpus[&series] = &family;
+}
+
 Metrics::Metrics(const v1alpha1::JobPlan& job, int node, bool local) {
   series_ = std::make_unique<Series>(job, local ? Labels{{"job", job.job_name()}} : Labels{});
   series_->first_rank = series_->shape.first_rank(node);
@@ -210,24 +253,8 @@ void Metrics::observe(const v1alpha1::RankSlowdowns& slowdowns) {
   }
 }
 
-void Metrics::observe(const GpuState& gpu) {
-  const Labels labels{{"device", std::to_string(gpu.index)}};
-  const auto set = [&](const metric::Description& description, const std::optional<double>& value) {
-    if (value) series_->gauge(description).Add(labels).Set(*value);
-  };
-  set(metric::kProcessorClock, gpu.processor_clock_hertz);
-  set(metric::kMemoryClock, gpu.memory_clock_hertz);
-  set(metric::kPower, gpu.power_watts);
-  set(metric::kPowerLimit, gpu.power_limit_watts);
-  set(metric::kTemperature, gpu.temperature_celsius);
-  if (!gpu.throttle_reasons) return;
-  for (const ThrottleReason& reason : throttle_reasons()) {
-    Labels with_reason = labels;
-    with_reason["reason"] = reason.name;
-    series_->gauge(metric::kThrottled)
-        .Add(with_reason)
-        .Set((*gpu.throttle_reasons & reason.bit) != 0 ? 1 : 0);
-  }
+void Metrics::observe(const std::vector<GpuState>& gpus) {
+  series_->observe_gpus(gpus);
 }
 
 std::string Metrics::text() const {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "planner/job_shape.h"
@@ -23,7 +24,7 @@ class Metrics {
   void observe(const v1alpha1::RankUpdate& update);
   void observe(const v1alpha1::RankExit& exit);
   void observe(const v1alpha1::RankSlowdowns& slowdowns);
-  void observe(const GpuState& gpu);
+  void observe(const std::vector<GpuState>& gpus);  // all that are told now
   // The text format of Prometheus.
   std::string text() const;
 

@@ -119,6 +119,15 @@ TEST_F(MetricsTest, CountersAddUpOverSteps) {
                 "caravan_collective_bytes_total{job=\"scripted\",axis=\"data\",op=\"all_reduce\"} 400\n")));
 }
 
+TEST_F(MetricsTest, CountersAreThereBeforeTheFirstStepSoThatARateCountsIt) {
+  EXPECT_THAT(
+      metrics_.text(),
+      AllOf(HasSubstr("caravan_tokens_total{job=\"scripted\",rank=\"0\"} 0\n"),
+            HasSubstr("caravan_model_flops_total{job=\"scripted\",rank=\"1\"} 0\n"),
+            HasSubstr("caravan_hardware_flops_total{job=\"scripted\",rank=\"1\"} 0\n"),
+            HasSubstr("caravan_phase_seconds_total{job=\"scripted\",phase=\"idle\",rank=\"1\"} 0\n")));
+}
+
 TEST_F(MetricsTest, GaugesHoldTheLastStepAndThePrediction) {
   two_steps_of_both_ranks();
   EXPECT_THAT(
@@ -131,7 +140,7 @@ TEST_F(MetricsTest, GaugesHoldTheLastStepAndThePrediction) {
 }
 
 TEST_F(MetricsTest, AGpuShowsWhatItsDriverTells) {
-  metrics_.observe(gpu_at_its_limit());
+  metrics_.observe(std::vector{gpu_at_its_limit()});
   const std::string text = metrics_.text();
   EXPECT_THAT(
       text,
@@ -139,6 +148,18 @@ TEST_F(MetricsTest, AGpuShowsWhatItsDriverTells) {
             HasSubstr("caravan_device_throttled{job=\"scripted\",device=\"3\",reason=\"power_cap\"} 1\n"),
             HasSubstr("caravan_device_throttled{job=\"scripted\",device=\"3\",reason=\"thermal\"} 0\n"),
             Not(HasSubstr("caravan_device_temperature_celsius"))));
+}
+
+TEST_F(MetricsTest, WhatADriverTellsNoMoreHasNoSeries) {
+  GpuState stays = gpu_at_its_limit();
+  stays.index = 0;
+  metrics_.observe(std::vector{stays, gpu_at_its_limit()});
+  EXPECT_THAT(metrics_.text(), AllOf(HasSubstr("device=\"0\""), HasSubstr("device=\"3\"")));
+  stays.throttle_reasons.reset();
+  metrics_.observe(std::vector{stays});
+  EXPECT_THAT(metrics_.text(),
+              AllOf(HasSubstr("caravan_device_power_watts{job=\"scripted\",device=\"0\"} 698.5\n"),
+                    Not(HasSubstr("device=\"3\"")), Not(HasSubstr("caravan_device_throttled{"))));
 }
 
 TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
@@ -179,7 +200,7 @@ TEST(Metrics, TheLongestTimeBetweenCheckpointsIsWhatTheJobMeans) {
   by_steps.observe(step_update(0, 1));
   EXPECT_THAT(by_steps.text(), HasSubstr(series + "200\n")) << "steps take two seconds";
   job.mutable_spec()->clear_checkpoint();
-  EXPECT_THAT(Metrics(job, 0, true).text(), Not(HasSubstr("checkpoint")));
+  EXPECT_THAT(Metrics(job, 0, true).text(), Not(HasSubstr("caravan_checkpoint")));
 }
 
 TEST_F(MetricsTest, AGradientNormThatIsNotFiniteIsNotANumber) {
@@ -236,13 +257,13 @@ TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
   two_steps_of_both_ranks();
   metrics_.observe(slowdowns(1, 1.5));
   metrics_.observe(interlude_update());
-  metrics_.observe(GpuState{.index = 0,
-                            .processor_clock_hertz = 1.7e9,
-                            .memory_clock_hertz = 2.6e9,
-                            .power_watts = 600,
-                            .power_limit_watts = 700,
-                            .temperature_celsius = 60,
-                            .throttle_reasons = 0});
+  metrics_.observe(std::vector{GpuState{.index = 0,
+                                        .processor_clock_hertz = 1.7e9,
+                                        .memory_clock_hertz = 2.6e9,
+                                        .power_watts = 600,
+                                        .power_limit_watts = 700,
+                                        .temperature_celsius = 60,
+                                        .throttle_reasons = 0}});
   a_checkpoint();
   std::stringstream page;
   page << std::ifstream(test::source_folder() + "/docs/reference/metrics.md").rdbuf();

@@ -1,6 +1,7 @@
 // Agents as they run in pods: mutual TLS between them, the result in a file, and a signal that ends a pod and
 // not the job.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -11,6 +12,7 @@
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/certificates.h"
 #include "common/json.h"
+#include "common/listen.h"
 #include "common/process.h"
 #include "common/testing/await.h"
 #include "common/testing/checkout.h"
@@ -165,6 +167,18 @@ TEST_F(PodTest, TheLogHasAsManyStepsAsTheJobSaysWhileItRuns) {
   test::await([&] { return steps() > 2; });
   kill(zero.pid(), SIGTERM);
   zero.wait();
+}
+
+TEST_F(PodTest, APodWhosePortForMetricsIsTakenTrainsWithoutThem) {
+  const auto taken = listen_on("127.0.0.1", "0");
+  ASSERT_TRUE(taken) << taken.error().message;
+  const std::string address = fmt::format("127.0.0.1:{}", taken->port);
+  job_ = testing::scripted_job(1, 1, 20);
+  keep_log();
+  Process zero = start_agent(
+      0, "tls-0", {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1:0", "--metrics", address});
+  EXPECT_EQ(zero.wait().exit_code, 0);
+  EXPECT_THAT(text_of(log_file()), HasSubstr("without metrics: cannot listen on " + address));
 }
 
 // The first does not trust the coordinator; the second does, and it is the coordinator that refuses. That the

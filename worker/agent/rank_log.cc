@@ -24,11 +24,10 @@ std::string clean(std::string_view line, std::size_t most_bytes) {
   std::string text;
   while (!line.empty()) {
     const std::size_t length = utf8_sequence_length(line);
-    if (text.size() + std::max<std::size_t>(length, 1) > most_bytes) break;
-    const bool printable =
-        length > 1 || (length == 1 && (static_cast<unsigned char>(line[0]) >= 0x20 || line[0] == '\t'));
-    text += printable ? line.substr(0, length) : std::string_view("?");
-    line.remove_prefix(std::max<std::size_t>(length, 1));
+    const std::string_view character = line.substr(0, std::max<std::size_t>(length, 1));
+    if (text.size() + character.size() > most_bytes) break;
+    text += length > 0 && !is_control_character(character) ? character : std::string_view("?");
+    line.remove_prefix(character.size());
   }
   return text;
 }

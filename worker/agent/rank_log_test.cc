@@ -52,6 +52,7 @@ TEST_F(RankLogTest, ALongLogGivesItsLastTenLines) {
 
 TEST_F(RankLogTest, BytesThatAreNoTextAreReplacedAndLongLinesCut) {
   EXPECT_THAT(tail_of("\xFF\x1B[31mred\n"), ElementsAre("??[31mred"));
+  EXPECT_THAT(tail_of("\t\x7F\xC2\x9B[2J \xC3\xA9\n"), ElementsAre("\t??[2J \xC3\xA9"));
   EXPECT_EQ(tail_of(std::string(1'000'000, 'x')).size(), 0U) << "no line begins in what is read";
   EXPECT_EQ(tail_of(std::string(1000, 'x')).at(0).size(), kMaxLogLineBytes);
 }

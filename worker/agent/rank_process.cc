@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
+#include <string_view>
 
 #include "common/environment.h"
 #include "common/json.h"
@@ -21,12 +22,22 @@ namespace {
 // the crash only when it is written.
 constexpr char kCores[] = "CARAVAN_CORES";
 
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text << '\n';
-  file.close();
-  if (!file) return failure(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  return {};
+// For this user alone, and through no link, which others may have put into a folder that they may write to.
+UniqueFd create(const std::string& path, int flags = 0) {
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
+  if (file && fchmod(file.get(), 0600) != 0) file.reset();  // one that was there keeps its rights
+  return file;
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  UniqueFd file = create(path);
+  while (file && !text.empty()) {
+    const ssize_t count = write(file.get(), text.data(), text.size());
+    if (count < 0) break;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (file && text.empty() && close(file.release()) == 0) return {};
+  return failure(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
 // Of the whole lines that have come.
@@ -66,11 +77,11 @@ Result<RankProcess> RankProcess::start(RankLaunch launch) {
   launch.config.set_command_fd(down->read_end.get());
   launch.config.set_master_listen_fd(launch.listen_fd);
   const std::string stem = launch.directory / fmt::format("rank-{}", rank);
-  if (Status written = write_file(stem + ".json", to_json(launch.config, JsonLayout::kIndented)); !written) {
+  if (Status written = write_file(stem + ".json", to_json(launch.config, JsonLayout::kIndented) + '\n');
+      !written) {
     return tl::unexpected(written.error());
   }
-  const UniqueFd log(
-      open((stem + ".log").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  const UniqueFd log = create(stem + ".log", O_APPEND);
   if (!log) return failure(fmt::format("cannot write {}.log: {}", stem, std::strerror(errno)));
 
   SpawnOptions options{.program = launch.trainer,

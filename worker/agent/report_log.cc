@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "common/json.h"
+#include "common/utf8.h"
 #include "proto/caravan/v1alpha1/step_speed.h"
 #include "report_text/checkpoint_line.h"
 #include "worker/agent/report_backlog.h"
@@ -40,11 +41,11 @@ void ReportLog::tell(const v1alpha1::JobReport& report) {
         spdlog::info("{}", line);
       break;
     case v1alpha1::JobReport::kEvent:
-      spdlog::warn("{}: {}", report.event().reason(), report.event().message());
+      spdlog::warn("{}: {}", report.event().reason(), readable(report.event().message()));
       break;
     case v1alpha1::JobReport::kResult:
       spdlog::info("{} ({}): {}", report.result().result(), report.result().reason(),
-                   report.result().message());
+                   readable(report.result().message()));
       break;
     default:
       break;

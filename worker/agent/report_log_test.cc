@@ -80,11 +80,14 @@ TEST(ReportLog, WhatHappensIsWritten) {
   log.tell(saved);
   v1alpha1::JobReport event;
   event.mutable_event()->set_reason("RankFailed");
-  event.mutable_event()->set_message("rank 1 died first");
+  event.mutable_event()->set_message(
+      "rank 1 died \x1B[2J\xC2\x9B"
+      "first");
   log.tell(event);
   EXPECT_EQ(captured.text(),
             "info CheckpointFailed: step 3 has no checkpoint, and training goes on: the disk is full\n"
-            "warning RankFailed: rank 1 died first\n");
+            "warning RankFailed: rank 1 died [2Jfirst\n")
+      << "without what moves the cursor";
 }
 
 TEST(ResultFile, TellsOfTheLastStepAndOfTheLastCheckpointThatIsComplete) {

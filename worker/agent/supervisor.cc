@@ -49,6 +49,10 @@ void Supervisor::start(const Master& master, UniqueFd listen_fd) {
 Result<fs::path> Supervisor::make_folder() {
   const fs::path folder = config_.directory / fmt::format("attempt-{}", attempt_);
   std::error_code problem;
+  for (const fs::path& place : {config_.directory, folder}) {
+    if (fs::is_symlink(place, problem))
+      return failure(fmt::format("cannot use {}: it is a link; remove it", place.string()));
+  }
   if (config_.trims_logs) kept_folders_.push_back(folder);
   for (; kept_folders_.size() > kKeptAttempts; kept_folders_.pop_front())
     fs::remove_all(kept_folders_.front(), problem);

@@ -177,6 +177,54 @@ TEST_F(SupervisorTest, AFolderThatCannotBeMadeIsADeathOfEachRankWithTheReason) {
               "cannot make " + (place / "attempt-1").string() + ": Not a directory");
 }
 
+TEST_F(SupervisorTest, AFolderThatIsALinkIsADeathOfEachRankWithTheReason) {
+  namespace fs = std::filesystem;
+  const fs::path theirs = folder_.path("theirs");
+  for (const fs::path& folder : {theirs, folder_.path() / "node-1"}) fs::create_directory(folder);
+  for (const char* link : {"node-0", "node-1/attempt-1"})
+    fs::create_directory_symlink(theirs, folder_.path(link));
+  for (const char* link : {"node-0", "node-1/attempt-1"}) {
+    const fs::path node = folder_.path() / fs::path(link).begin()->string();
+    Supervisor supervisor({.job = testing::scripted_job(1, 2, 3),
+                           .trainer = testing::scripted_rank(),
+                           .directory = node,
+                           .ranks = {.host = "127.0.0.1"}});
+    supervisor.start({.attempt = 1, .address = "127.0.0.1", .port = 29500}, UniqueFd());
+    const RankNews news = supervisor.collect();
+    ASSERT_EQ(news.exits.size(), 2U) << link;
+    for (const auto& exit : news.exits)
+      EXPECT_THAT(exit.failure().message(), HasSubstr("cannot use " + folder_.path(link) + ": it is a link"));
+  }
+  EXPECT_TRUE(fs::is_empty(theirs));
+}
+
+TEST_F(SupervisorTest, NothingIsWrittenThroughALinkThatOthersPutThere) {
+  const std::string theirs = folder_.write("theirs", "theirs");
+  std::filesystem::create_directory(folder_.path("attempt-1"));
+  std::filesystem::create_symlink(theirs, folder_.path("attempt-1/rank-0.json"));
+  std::filesystem::create_symlink(theirs, folder_.path("attempt-1/rank-1.log"));
+  start("");
+  const RankNews news = supervisor_->collect();
+  EXPECT_TRUE(supervisor_->idle());
+  ASSERT_EQ(news.exits.size(), 2U);
+  for (const auto& exit : news.exits)
+    EXPECT_THAT(exit.failure().message(), HasSubstr("cannot write " + folder_.path("attempt-1/rank-")));
+  EXPECT_EQ(test::contents(theirs), "theirs");
+}
+
+TEST_F(SupervisorTest, WhatARankGetsIsForThisUserAloneAlsoWhereOthersCouldReadTheFileBefore) {
+  using std::filesystem::perms;
+  const auto files = {"attempt-1/rank-0.json", "attempt-1/rank-0.log"};
+  for (const char* file : files) std::filesystem::permissions(folder_.write(file, ""), perms(0644));
+  start("", 1);
+  run();
+  for (const char* file : files) {
+    EXPECT_EQ(std::filesystem::status(folder_.path(file)).permissions(),
+              perms::owner_read | perms::owner_write)
+        << file;
+  }
+}
+
 TEST_F(SupervisorTest, WhereThereIsLittleRoomTheLogsOfTheLastAttemptsStay) {
   setenv("CARAVAN_SCRIPT", "", 1);
   for (const bool trims_logs : {false, true}) {

@@ -51,7 +51,10 @@ class CoordinatorTestBase : public ::testing::Test {
       sent_.push_back(fmt::format("{} start {}", node, m.start_attempt().attempt()));
       stall_timeout_seconds_ = m.start_attempt().stall_timeout_seconds();
     }
-    if (m.has_stop_attempt()) sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
+    if (m.has_stop_attempt()) {
+      sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
+      stop_reason_ = m.stop_attempt().reason();
+    }
     if (m.has_stop_after_step())
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
     if (m.has_save_checkpoint())
@@ -256,6 +259,7 @@ class CoordinatorTestBase : public ::testing::Test {
   std::string agents_version_{version()};
   std::vector<std::string> sent_;
   int stall_timeout_seconds_ = 0;  // as the last start of an attempt says
+  std::string stop_reason_;        // as the last stop of an attempt says
   std::vector<v1alpha1::JobReport> told_;
   std::vector<std::string> warned_;
   std::vector<std::string> cut_;
