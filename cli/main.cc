@@ -15,6 +15,7 @@
 #include "common/arguments/parse_error.h"
 #include "common/arguments/unknown_argument.h"
 #include "common/environment.h"
+#include "common/process.h"
 #include "common/refusal.h"
 #include "common/standard_stream.h"
 #include "common/version.h"
@@ -63,6 +64,7 @@ constexpr char kExitCodes[] =
 
 int main(int argc, char** argv) {
   caravan::set_up_grpc();
+  caravan::allow_all_open_files();
   const std::string_view name = called_as(argc > 0 ? argv[0] : "");
   CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.",
                name == kPlugin ? "kubectl caravan" : "caravan");

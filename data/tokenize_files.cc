@@ -38,6 +38,14 @@ struct Outputs {
   std::optional<TokenWriter> validation;
 };
 
+// Whichever way leads to its folder. Of the name itself no link is followed: a file that gets it takes the
+// link's place.
+fs::path place_of(const fs::path& file) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(file.has_parent_path() ? file.parent_path() : fs::path("."), error);
+  return error ? file : folder / file.filename();
+}
+
 Status check_outputs(const TokenizeRequest& request) {
   if (request.output.empty()) return bad_input("the token file to write has an empty name; give it one");
   for (const std::string& output : {request.output, request.validation_output})
@@ -50,9 +58,9 @@ Status check_outputs(const TokenizeRequest& request) {
     }
   }
   if (request.validation_output.empty()) return {};
-  if (request.output == request.validation_output) {
-    return bad_input(
-        fmt::format("{}: is the output for training and for validation; give two names", request.output));
+  if (place_of(request.output) == place_of(request.validation_output)) {
+    return bad_input(fmt::format("{}: is the output for training and for validation; give two names",
+                                 request.validation_output));
   }
   if (request.validation_fraction > 0 && request.validation_fraction < 1) return {};
   return bad_input(fmt::format("the validation fraction is {}; give one between 0 and 1, such as 0.05",

@@ -3,9 +3,9 @@
 // Where two windows of a text agree on no tokens (thousands of characters without structure), the later one
 // is tokenized again: from the beginning of a token on that the earlier one has there, and if that is of no
 // avail, as with tokenizers that put a space before what they are given, with more of the text before it, up
-// to a window. If they agree on none even so (such a tokenizer, and a run longer than a window), the text is
-// cut there as if another one began: no character is lost or doubled. Errors: those of the source, of the
-// tokenizer and of the sink.
+// to a window. If they agree on none even so (such a tokenizer, one that lacks some numbers of three digits
+// that it groups by, or a Unigram model; and a run longer than a window), the text is cut there as if another
+// one began: no character is lost or doubled. Errors: those of the source, of the tokenizer and of the sink.
 #pragma once
 
 #include <functional>

@@ -29,7 +29,7 @@ typedef struct CaravanToken {
   uint32_t begin; /* of the text it stands for, in bytes */
 } CaravanToken;
 
-/* json: the content of the file. Truncation and padding that it asks for are off. NULL on error. */
+/* json: the content of the file. Its truncation, padding and post-processor are off. NULL on error. */
 CaravanTokenizer* caravan_tokenizer_load(const char* json, size_t json_length, char** error);
 void caravan_tokenizer_free(CaravanTokenizer* tokenizer);
 

@@ -1,8 +1,9 @@
 // A committed checkpoint, opened for reading: any elements of any of its tensors, whoever wrote them.
 //
 // Nothing is believed that was not verified: the manifest by its own sum and rules, config.json against it,
-// and of each file the blocks that hold what is asked for, and no others. An error with code kBadInput means
-// that the checkpoint is damaged, another that machine or volume failed; each names the file.
+// and of each file the blocks that hold what is asked for, and no others. What is not what was written is
+// read once more, past the page cache: this machine's memory may have changed it. An error with code
+// kBadInput means that the checkpoint is damaged, another that machine or volume failed; each names the file.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +45,8 @@ class Checkpoint {
   // Of the model that training began with; none where that had none.
   Result<std::vector<CopiedFile>> tokenizer();
 
-  // Every byte of every file, and that the files' headers are those that belong to the tensors.
+  // Every byte of every file, and that the files' headers are those that belong to the tensors. Keeps none
+  // open.
   Status verify();
 
  private:

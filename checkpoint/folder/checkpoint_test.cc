@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -20,12 +21,14 @@ using ::testing::HasSubstr;
 using testing::holds_tiny_values;
 using testing::write_tiny;
 
-// Counts the bytes that are read.
+// Counts the bytes that are read, and the files that are open.
 class MeasuredVolume final : public Volume {
  public:
   explicit MeasuredVolume(const Volume& real) : real_(real) {}
 
   mutable int64_t bytes_read = 0;
+  mutable int open_files = 0;
+  mutable int most_open_files = 0;
 
   std::string shown(const std::string& path) const override { return real_.shown(path); }
   Result<std::vector<std::string>> names(const std::string& folder) const override {
@@ -33,7 +36,7 @@ class MeasuredVolume final : public Volume {
   }
   Result<std::unique_ptr<InputFile>> open_input(const std::string& path) const override {
     return real_.open_input(path).map([&](std::unique_ptr<InputFile> file) -> std::unique_ptr<InputFile> {
-      return std::make_unique<File>(std::move(file), bytes_read);
+      return std::make_unique<File>(std::move(file), *this);
     });
   }
   Result<std::unique_ptr<OutputFile>> open_output(const std::string&) override { return failure(""); }
@@ -46,16 +49,21 @@ class MeasuredVolume final : public Volume {
  private:
   class File final : public InputFile {
    public:
-    File(std::unique_ptr<InputFile> real, int64_t& count) : real_(std::move(real)), count_(count) {}
+    File(std::unique_ptr<InputFile> real, const MeasuredVolume& measured)
+        : real_(std::move(real)), measured_(measured) {
+      measured_.most_open_files = std::max(measured_.most_open_files, ++measured_.open_files);
+    }
+    ~File() override { --measured_.open_files; }
     int64_t size() const override { return real_->size(); }
     Status read(int64_t offset, std::span<std::byte> bytes) const override {
-      count_ += std::ssize(bytes);
+      measured_.bytes_read += std::ssize(bytes);
       return real_->read(offset, bytes);
     }
+    void forget(int64_t offset, int64_t bytes) const override { real_->forget(offset, bytes); }
 
    private:
     std::unique_ptr<InputFile> real_;
-    int64_t& count_;
+    const MeasuredVolume& measured_;
   };
 
   const Volume& real_;
@@ -101,6 +109,51 @@ TEST_F(CheckpointOnDisk, ReadsWhatIsAskedForAndNoMore) {
     ASSERT_TRUE(found.read(StateKind::FirstMoment, tensor, static_cast<int64_t>(i),
                            std::as_writable_bytes(std::span(&values[i], 1))));
   EXPECT_LE(measured.bytes_read - before, 3 * testing::kTinyBlock);
+}
+
+// A large model has more of them than a process may have open.
+TEST_F(CheckpointOnDisk, OneThatIsVerifiedKeepsNoFilesOpen) {
+  const MeasuredVolume measured(*volume_);
+  auto found = Checkpoint::open(measured, 5).value();
+  ASSERT_TRUE(found.verify());
+  EXPECT_LE(measured.most_open_files, 2) << "what is read, and config.json";
+  EXPECT_EQ(measured.open_files, 0);
+}
+
+// A page of memory in which a bit is another one, from that read on, until it is forgotten.
+class BadPage final : public SystemCalls {
+ public:
+  explicit BadPage(int read) : begins_at_(read) {}
+
+  ssize_t read(int file, void* bytes, std::size_t count, off_t offset) override {
+    const ssize_t length = SystemCalls::read(file, bytes, count, offset);
+    const bool is_bad = reads_++ >= begins_at_ && !is_forgotten_;
+    if (is_bad && length > 0) static_cast<char*>(bytes)[length / 2] ^= 1;
+    return length;
+  }
+  int forget_range(int file, off_t offset, off_t bytes) override {
+    is_forgotten_ = true;
+    return SystemCalls::forget_range(file, offset, bytes);
+  }
+  bool was_read() const { return reads_ > begins_at_; }
+
+ private:
+  const int begins_at_;
+  int reads_ = 0;
+  bool is_forgotten_ = false;
+};
+
+TEST_F(CheckpointOnDisk, WhatMemoryChangesIsReadOnceMore) {
+  int number = 0;
+  for (bool was_read = true; was_read && !HasFailure(); ++number) {
+    BadPage calls(number);
+    const auto volume = open_volume(folder_.path().string(), Links::Refused, calls).value();
+    auto found = Checkpoint::open(*volume, 5);
+    const Status verified = found ? found->verify() : tl::unexpected(found.error());
+    EXPECT_TRUE(verified) << "read " << number << ": " << verified.error().message;
+    was_read = calls.was_read();
+  }
+  EXPECT_GT(number, 20);
 }
 
 TEST_F(CheckpointOnDisk, EveryFlippedBitIsFound) {

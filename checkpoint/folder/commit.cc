@@ -6,6 +6,7 @@
 
 #include "caravan/v1alpha1/checkpoint.pb.h"
 #include "checkpoint/folder/owner.h"
+#include "checkpoint/folder/store.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/format/names.h"
@@ -92,9 +93,8 @@ class Commit {
         share.step() != request_.state.step)
       return false;
     for (const auto& file : share.files()) {
-      const auto sums = parse_sums(file.blocks());
-      if (!sums || file.file() < 0 || file.file() >= std::ssize(shares_)) return false;
-      if (!shares_[static_cast<std::size_t>(file.file())].join(*sums)) return false;
+      if (file.file() < 0 || file.file() >= std::ssize(shares_)) return false;
+      if (!shares_[static_cast<std::size_t>(file.file())].join(file.blocks())) return false;
     }
     for (const auto& tensor : share.tensors()) {
       if (tensor.tensor() < 0 || tensor.tensor() >= manifest_.tensors_size()) return false;
@@ -191,6 +191,15 @@ class Commit {
   std::string text_;  // of the manifest
 };
 
+// A server that did it and whose answer was lost is asked again, and finds the name taken (NFS). It has the
+// run and the attempt in it, and what stands there has no files yet.
+Status make_own_folder(Volume& volume, const std::string& name) {
+  const Status made = volume.make_folder(name);
+  if (made) return made;
+  const Result<std::vector<std::string>> files = volume.names(name);
+  return files && files->empty() ? Status{} : made;
+}
+
 // As long as it will be, so that no rank's machine takes what others write for what lies beyond its end. No
 // byte is written: a machine that had the last page would have zeros where others write (NFS). Nothing is
 // reserved either: what a disk has no room for, the rank that writes it is refused.
@@ -210,7 +219,7 @@ Status begin_save(Volume& volume, const FilePlan& plan, const SaveId& id) {
     return failure(fmt::format("{}: is there already, and stays", volume.shown(step_folder(id.step))));
   if (std::ranges::find(*names, unfinished) != names->end())
     if (Status removed = volume.remove_folder(unfinished); !removed) return removed;
-  if (Status made = volume.make_folder(unfinished); !made) return made;
+  if (Status made = make_own_folder(volume, unfinished); !made) return made;
   for (const PlannedFile& file : plan.files())
     if (Status made = make_file(volume, unfinished + "/" + file.name, file.length); !made) return made;
   return {};
@@ -225,7 +234,7 @@ Status abandon_save(Volume& volume, const SaveId& id) {
   if (!names) return tl::unexpected(names.error());
   const std::string unfinished = id.folder();
   if (std::ranges::find(*names, unfinished) == names->end()) return {};
-  return volume.remove_folder(unfinished);
+  return remove_unfinished_folder(volume, unfinished);
 }
 
 }  // namespace caravan::checkpoint

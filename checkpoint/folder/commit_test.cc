@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <span>
+#include <vector>
 
 #include "checkpoint/folder/store.h"
+#include "checkpoint/format/block_sums.h"
 #include "checkpoint/format/names.h"
+#include "checkpoint/hugging_face/tensors.h"
 #include "checkpoint/testing/faulty_volume.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/sample.h"
@@ -197,6 +201,51 @@ TEST(Commit, RefusesATensorThatNobodyWroteWhole) {
   const Status committed = commit(*volume, plan, tiny_request(5), testing::kTinyBlock);
   ASSERT_FALSE(committed);
   EXPECT_THAT(committed.error().message, HasSubstr("boxes must hold each of its elements once"));
+}
+
+// And not as the files of the model.
+TEST(Commit, AnAcknowledgementIsAsLongAsWhatItsRankWrote) {
+  const test::TemporaryFolder folder;
+  const auto volume = volume_in(folder);
+  planner::ModelShape model = testing::tiny_model();
+  model.vocab = 20'000;
+  const StateTypes types{.weights = ElementType::F32, .states = ElementType::F32, .has_master = false};
+  const FilePlan plan(tensors_of(model), types, /*largest_file=*/int64_t{1} << 30);
+  const SaveId id{.step = 5};
+  ASSERT_TRUE(begin_save(*volume, plan, id));
+  RankWriter writer(*volume, plan, id, /*rank=*/0, testing::kTinyBlock);
+  const std::vector<float> row(8, 1.0F);
+  ASSERT_TRUE(writer.write(StateKind::Weights, /*tensor=*/0, 10'000 * 8, std::as_bytes(std::span(row))));
+  ASSERT_TRUE(writer.finish());
+  const PlannedFile& written = plan.files()[plan.place(StateKind::Weights, 0).file];
+  EXPECT_GT(block_count(written.length, testing::kTinyBlock), 2000);
+  EXPECT_LT(volume->open_input(id.folder() + "/" + share_file(0)).value()->size(), 300);
+}
+
+TEST(Store, WhatCouldNotBeRemovedGoesWithTheNextCheckpoint) {
+  const test::TemporaryFolder folder;
+  const auto real = volume_in(folder);
+  for (const int step : {1, 2}) ASSERT_TRUE(write_tiny(*real, step));
+  FaultyVolume volume(*real);
+  volume.fails_at = 2;  // behind the new name and what makes it durable
+  EXPECT_FALSE(keep_newest(volume, 1, 2));
+  EXPECT_THAT(volume.descriptions().at(2), HasSubstr("remove step-000001.tmp-0/"));
+  EXPECT_EQ(real->names("step-000001.tmp-0").value().size(), 1u) << "one file keeps others";
+  EXPECT_TRUE(keep_newest(volume, 1, 2));
+  EXPECT_THAT(real->names("").value(), ElementsAre("step-000002"));
+}
+
+TEST(Store, WhatCouldNotBeRemovedOfASaveGoesWithTheNextCheckpoint) {
+  const test::TemporaryFolder folder;
+  const auto real = volume_in(folder);
+  const SaveId id{.step = 1};
+  ASSERT_TRUE(begin_save(*real, tiny_plan(), id));
+  FaultyVolume volume(*real);
+  volume.fails_at = 1;  // behind the new name
+  EXPECT_FALSE(abandon_save(volume, id));
+  ASSERT_TRUE(write_tiny(*real, 2));
+  EXPECT_TRUE(keep_newest(*real, 1, 2));
+  EXPECT_THAT(real->names("").value(), ElementsAre("step-000002"));
 }
 
 TEST(Store, KeepsTheNewestAndReadsNoOtherNames) {

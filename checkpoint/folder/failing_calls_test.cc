@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "checkpoint/folder/store.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/sample.h"
 #include "common/testing/temporary_folder.h"
@@ -80,6 +82,11 @@ class LostAnswers final : public FailingCalls {
     errno = found_;
     return -1;
   }
+  int make_folder(int folder, const char* name) override {
+    EXPECT_EQ(SystemCalls::make_folder(folder, name), 0);
+    errno = found_;
+    return -1;
+  }
   int remove(int folder, const char* name, int flags) override {
     EXPECT_EQ(SystemCalls::remove(folder, name, flags), 0);
     errno = ENOENT;
@@ -90,7 +97,7 @@ class LostAnswers final : public FailingCalls {
   const int found_;
 };
 
-TEST(LostAnswers, OfARenameThatHappenedCostNoCheckpoint) {
+TEST(LostAnswers, OfWhatHappenedCostNoCheckpoint) {
   for (const int found : {ENOENT, EEXIST, ENOTEMPTY, EIO, ETIMEDOUT}) {
     SCOPED_TRACE(std::strerror(found));
     const test::TemporaryFolder folder;
@@ -101,6 +108,19 @@ TEST(LostAnswers, OfARenameThatHappenedCostNoCheckpoint) {
     EXPECT_THAT(committed_steps(*volume).value(), ElementsAre(5));
     auto made = Checkpoint::open(*volume, 5);
     EXPECT_TRUE(made && made->verify());
+  }
+}
+
+TEST(LostAnswers, OfARenameThatHappenedKeepNoOlderCheckpoint) {
+  for (const int found : {ENOENT, EEXIST, EIO}) {
+    SCOPED_TRACE(std::strerror(found));
+    const test::TemporaryFolder folder;
+    LostAnswers calls(found);
+    const auto volume = open_volume(folder.path().string(), Links::Refused, calls).value();
+    for (const int step : {5, 10}) ASSERT_TRUE(write_tiny(*volume, step));
+    const Status kept = keep_newest(*volume, 1, 10);
+    EXPECT_TRUE(kept) << kept.error().message;
+    EXPECT_THAT(volume->names("").value(), ElementsAre("step-000010"));
   }
 }
 
@@ -144,6 +164,30 @@ TEST(FailingCalls, WithoutAFlagForItNothingIsReplacedEither) {
   EXPECT_TRUE(Checkpoint::open(*volume, 5)->verify());
 }
 
+// As 9p and vboxsf, which say so of folders alone.
+TEST(FailingCalls, AFileSystemThatSyncsNoFoldersTakesCheckpoints) {
+  class NoSync final : public SystemCalls {
+   public:
+    int sync(int file) override {
+      struct stat status {};
+      EXPECT_EQ(SystemCalls::status(file, status), 0);
+      if (!S_ISDIR(status.st_mode) && !of_files) return 0;
+      errno = EINVAL;
+      return -1;
+    }
+    bool of_files = false;
+  };
+  const test::TemporaryFolder folder;
+  NoSync calls;
+  const auto volume = open_volume(folder.path().string(), Links::Refused, calls).value();
+  const Status saved = write_tiny(*volume, 5);
+  EXPECT_TRUE(saved) << saved.error().message;
+  EXPECT_TRUE(keep_newest(*volume, 1, 5));
+  EXPECT_THAT(committed_steps(*volume).value(), ElementsAre(5));
+  calls.of_files = true;
+  EXPECT_FALSE(write_tiny(*volume, 10)) << "a file that is not durable";
+}
+
 // A file that somebody still has open leaves a name behind on NFS until he closes it.
 TEST(FailingCalls, WhatCannotBeRemovedKeepsNothingElse) {
   const test::TemporaryFolder folder;
@@ -157,6 +201,24 @@ TEST(FailingCalls, WhatCannotBeRemovedKeepsNothingElse) {
   EXPECT_FALSE(keep_newest(*volume, 1, 9));
   EXPECT_THAT(volume->names("").value(),
               ElementsAre("step-000005.tmp-1.gone", "step-000008.tmp-0", "step-000009"));
+  for (const char* left : {"step-000005.tmp-1.gone/folder", "step-000008.tmp-0/folder"})
+    std::filesystem::remove_all(folder.path(left));
+  EXPECT_TRUE(keep_newest(*volume, 1, 9));
+  EXPECT_THAT(volume->names("").value(), ElementsAre("step-000009"));
+}
+
+// As when the save is tried again, and what the one before left cannot be removed.
+TEST(FailingCalls, AnUnfinishedOneIsRemovedThoughTheNameForThatIsTaken) {
+  const test::TemporaryFolder folder;
+  const auto volume = open_volume(folder.path().string()).value();
+  const SaveId id = tiny_request(5).id();
+  const std::string going = going_folder(id.folder());
+  folder.write(going + "/folder/file", "in the way");
+  ASSERT_TRUE(begin_save(*volume, testing::tiny_plan(), id));
+  const Status abandoned = abandon_save(*volume, id);
+  ASSERT_FALSE(abandoned);
+  EXPECT_THAT(abandoned.error().message, HasSubstr(std::strerror(EEXIST)));
+  EXPECT_THAT(volume->names("").value(), ElementsAre(going));
 }
 
 // With nothing behind them, so that large files cost no time.

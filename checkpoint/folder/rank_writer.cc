@@ -74,7 +74,7 @@ Status RankWriter::finish() {
     if (Status synced = opened.file->sync(); !synced) return synced;
     v1alpha1::CheckpointShareOfFile& file = *share.add_files();
     file.set_file(static_cast<int>(number));
-    file.set_blocks(sums_text(opened.shares.shares()));
+    file.set_blocks(opened.shares.text());
   }
   files_.clear();
   for (const auto& [number, boxes] : boxes_) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <string_view>
 
 #include "checkpoint/format/names.h"
@@ -10,23 +9,41 @@
 namespace caravan::checkpoint {
 namespace {
 
-constexpr int kNoAttempt = 0;
-constexpr std::string_view kGoing = ".gone";  // behind the name of what is being removed
-
 void keep_first_error(const Status& status, Status& kept) {
   if (kept && !status) kept = status;
 }
 
-// So that whoever still believes that he writes there can give it no name any more that is believed. A server
-// that did it and whose answer was lost is asked again, and finds nothing to rename (NFS).
-Result<std::string> rename_to_go(Volume& volume, const std::string& name) {
-  if (name.ends_with(kGoing)) return name;
-  std::string going = name + std::string(kGoing);
-  const Status renamed = volume.rename(name, going);
-  if (renamed) return going;
+// A server that did it and whose answer was lost is asked again, and finds nothing to rename (NFS).
+Status give_name(Volume& volume, const std::string& from, const std::string& to) {
+  const Status renamed = volume.rename(from, to);
+  if (renamed) return renamed;
   const Result<std::vector<std::string>> names = volume.names("");
-  const bool is_renamed = names && std::ranges::find(*names, going) != names->end();
-  return is_renamed ? Result<std::string>(going) : tl::unexpected(renamed.error());
+  const auto has = [&](const std::string& name) { return std::ranges::count(*names, name) > 0; };
+  return names && has(to) && !has(from) ? Status{} : renamed;
+}
+
+// So that whoever still believes that he writes there can give it no name any more that is believed.
+Result<std::string> rename_to_go(Volume& volume, const std::string& name) {
+  std::string going = going_folder(name);
+  const Status renamed = going == name ? Status{} : give_name(volume, name, going);
+  return renamed.map([&] { return std::move(going); });
+}
+
+Result<std::vector<std::string>> names_of(const Volume& volume, bool (*kind)(std::string_view)) {
+  Result<std::vector<std::string>> names = volume.names("");
+  if (names) std::erase_if(*names, std::not_fn(kind));
+  return names;
+}
+
+// Once the loss of the names is durable.
+Status remove_going(Volume& volume) {
+  const Result<std::vector<std::string>> going = names_of(volume, is_going);
+  if (!going) return tl::unexpected(going.error());
+  if (going->empty()) return {};
+  Status all = volume.sync_folder("");
+  if (!all) return all;
+  for (const std::string& name : *going) keep_first_error(volume.remove_folder(name), all);
+  return all;
 }
 
 }  // namespace
@@ -52,12 +69,10 @@ Status keep_newest(Volume& volume, int count, int committed_step) {
   std::erase_if(*steps, [&](int step) { return step > committed_step; });
   Status all;
   for (std::size_t i = static_cast<std::size_t>(count); i < steps->size(); ++i) {
-    const std::string removed = unfinished_folder((*steps)[i], kNoAttempt);
-    keep_first_error(volume.rename(step_folder((*steps)[i]), removed)
-                         .and_then([&] { return volume.sync_folder(""); })
-                         .and_then([&] { return volume.remove_folder(removed); }),
-                     all);
+    const Result<std::string> going = rename_to_go(volume, step_folder((*steps)[i]));
+    if (!going) keep_first_error(tl::unexpected(going.error()), all);
   }
+  keep_first_error(remove_going(volume), all);
   return all;
 }
 
@@ -66,22 +81,24 @@ Status set_aside(Volume& volume, int step, int attempt) {
   if (!names) return tl::unexpected(names.error());
   // Attempts are numbered from 1 again by whoever starts the job anew.
   while (std::ranges::find(*names, damaged_folder(step, attempt)) != names->end()) ++attempt;
-  return volume.rename(step_folder(step), damaged_folder(step, attempt)).and_then([&] {
+  return give_name(volume, step_folder(step), damaged_folder(step, attempt)).and_then([&] {
     return volume.sync_folder("");
   });
 }
 
+Status remove_unfinished_folder(Volume& volume, const std::string& folder) {
+  const Result<std::string> going = rename_to_go(volume, folder);
+  Status all = going ? Status{} : tl::unexpected(going.error());
+  keep_first_error(volume.remove_folder(going.value_or(folder)), all);
+  return all;
+}
+
 Status remove_unfinished(Volume& volume) {
-  const Result<std::vector<std::string>> names = volume.names("");
-  if (!names) return tl::unexpected(names.error());
+  Result<std::vector<std::string>> unfinished = names_of(volume, is_unfinished);
+  if (!unfinished) return tl::unexpected(unfinished.error());
+  std::ranges::sort(*unfinished, std::greater(), &std::string::size);  // names of what goes are free again
   Status all;
-  std::vector<std::string> unfinished;
-  std::ranges::copy_if(*names, std::back_inserter(unfinished), is_unfinished);
-  std::ranges::sort(unfinished, std::greater(), &std::string::size);  // names of what goes are free again
-  for (const std::string& name : unfinished) {
-    const Result<std::string> going = rename_to_go(volume, name);
-    keep_first_error(going ? volume.remove_folder(*going) : tl::unexpected(going.error()), all);
-  }
+  for (const std::string& name : *unfinished) keep_first_error(remove_unfinished_folder(volume, name), all);
   return all;
 }
 

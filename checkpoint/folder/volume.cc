@@ -206,6 +206,10 @@ class LinuxInputFile final : public InputFile {
     return {};
   }
 
+  void forget(int64_t offset, int64_t bytes) const override {
+    (void)calls_.forget_range(file_.get(), offset, bytes);
+  }
+
  private:
   SystemCalls& calls_;
   UniqueFd file_;
@@ -269,8 +273,8 @@ class LinuxVolume final : public Volume {
 
   Status sync_folder(const std::string& path) override {
     const UniqueFd folder = open_beneath(calls_, root_.get(), path, O_RDONLY | O_DIRECTORY);
-    if (!folder || calls_.sync(folder.get()) != 0) return cannot("write", shown(path), errno);
-    return {};
+    const bool is_synced = folder && (calls_.sync(folder.get()) == 0 || errno == EINVAL);
+    return is_synced ? Status{} : cannot("write", shown(path), errno);
   }
 
   Status rename(const std::string& from, const std::string& to) override {
@@ -358,10 +362,10 @@ Result<std::unique_ptr<Volume>> make_volume(const std::string& path) {
 Status Volume::remove_folder(const std::string& path) {
   const Result<std::vector<std::string>> files = names(path);
   if (!files) return tl::unexpected(files.error());
-  for (const std::string& file : *files) {
-    if (Status removed = remove_file(fmt::format("{}/{}", path, file)); !removed) return removed;
-  }
-  return remove_empty_folder(path);
+  Status all;
+  for (const std::string& file : *files)
+    if (Status removed = remove_file(fmt::format("{}/{}", path, file)); !removed && all) all = removed;
+  return all ? remove_empty_folder(path) : all;
 }
 
 Result<std::string> read_text(const Volume& volume, const std::string& path, int64_t most_bytes) {

@@ -35,6 +35,8 @@ class InputFile {
   virtual int64_t size() const = 0;  // when it was opened
   // Fills all of `bytes`, or fails.
   virtual Status read(int64_t offset, std::span<std::byte> bytes) const = 0;
+  // So that what is read of it next comes from the disk and not from this machine's memory. Advice.
+  virtual void forget(int64_t offset, int64_t bytes) const = 0;
 };
 
 class Volume {
@@ -50,6 +52,7 @@ class Volume {
   // Made where it is absent; several processes may write one file.
   virtual Result<std::unique_ptr<OutputFile>> open_output(const std::string& path) = 0;
   virtual Status make_folder(const std::string& path) = 0;  // must not be there
+  // Nothing where the file system has no such operation.
   virtual Status sync_folder(const std::string& path) = 0;
   // Never replaces anything.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
@@ -57,7 +60,8 @@ class Volume {
   virtual Status remove_file(const std::string& path) = 0;
   // The same of a folder.
   virtual Status remove_empty_folder(const std::string& path) = 0;
-  // With all its files, one by one; folders in it are an error.
+  // With all its files, one by one; folders in it are an error. One that stays keeps no other: the first
+  // error is told.
   Status remove_folder(const std::string& path);
 };
 

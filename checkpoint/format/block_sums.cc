@@ -45,9 +45,37 @@ void BlockShares::add(int64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-bool BlockShares::join(std::span<const uint32_t> shares) {
-  if (shares.size() != shares_.size()) return false;
-  for (std::size_t i = 0; i < shares.size(); ++i) shares_[i] ^= shares[i];
+std::string BlockShares::text() const {
+  const auto has_share = [](uint32_t share) { return share != 0; };
+  std::string text;
+  for (auto end = shares_.begin(); end != shares_.end();) {
+    const auto begin = std::find_if(end, shares_.end(), has_share);
+    end = std::find_if_not(begin, shares_.end(), has_share);
+    if (begin == end) break;
+    fmt::format_to(std::back_inserter(text), "{}{}:{}", text.empty() ? "" : " ", begin - shares_.begin(),
+                   sums_text(std::span(begin, end)));
+  }
+  return text;
+}
+
+bool BlockShares::join(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view run = text.substr(0, text.find(' '));
+    if (!join_run(run)) return false;
+    text.remove_prefix(std::min(text.size(), run.size() + 1));
+  }
+  return true;
+}
+
+bool BlockShares::join_run(std::string_view run) {
+  const std::string_view number = run.substr(0, run.find(':'));
+  const char* digits_end = number.data() + number.size();
+  std::size_t first = 0;
+  const auto [end, error] = std::from_chars(number.data(), digits_end, first);
+  if (error != std::errc() || end != digits_end || number.size() == run.size()) return false;
+  const auto shares = parse_sums(run.substr(number.size() + 1));
+  if (!shares || first > shares_.size() || shares->size() > shares_.size() - first) return false;
+  for (std::size_t i = 0; i < shares->size(); ++i) shares_[first + i] ^= (*shares)[i];
   return true;
 }
 

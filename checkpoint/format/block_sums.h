@@ -25,14 +25,18 @@ class BlockShares {
 
   // Bytes of the file from `offset`; nobody else adds any of them.
   void add(int64_t offset, std::span<const std::byte> bytes);
-  // Of another rank, for the same file. False when there is another number of blocks.
-  bool join(std::span<const uint32_t> shares);
+  // For whoever joins them: the runs of blocks that they have a part in, with a space between two. One is the
+  // number of its first block, a colon, and the shares as in sums_text.
+  std::string text() const;
+  // Of another rank, for the same file. False where that has no such blocks, or it is no such text.
+  bool join(std::string_view text);
 
-  const std::vector<uint32_t>& shares() const { return shares_; }
   // When everybody's shares are in.
   std::vector<uint32_t> sums() const;
 
  private:
+  bool join_run(std::string_view run);
+
   int64_t file_length_;
   int64_t block_bytes_;
   std::vector<uint32_t> shares_;

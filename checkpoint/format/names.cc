@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kStep = "step-";
 constexpr std::string_view kUnfinished = ".tmp-";
+constexpr std::string_view kGone = ".gone";
+constexpr int kNoAttempt = 0;
 constexpr std::string_view kOwner = "owner-";
 
 // A whole number from 1 on, of decimal digits and nothing else.
@@ -29,6 +31,11 @@ std::string_view take_part(std::string_view& text) {
   const std::string_view part = text.substr(0, text.find('.'));
   text.remove_prefix(std::min(text.size(), part.size() + 1));
   return part;
+}
+
+std::optional<int> unfinished_step(std::string_view folder) {
+  const std::size_t cut = folder.find(kUnfinished);
+  return cut == std::string_view::npos ? std::nullopt : committed_step(folder.substr(0, cut));
 }
 
 bool may_be_shown(std::string_view name) {
@@ -49,6 +56,12 @@ std::string damaged_folder(int step, int attempt) {
   return fmt::format("{}.damaged-{}", step_folder(step), attempt);
 }
 
+std::string going_folder(std::string_view folder) {
+  if (is_going(folder)) return std::string(folder);
+  if (const auto step = committed_step(folder)) return unfinished_folder(*step, kNoAttempt);
+  return fmt::format("{}{}", folder, kGone);
+}
+
 std::string share_file(int rank) {
   return fmt::format("rank-{}.json", rank);
 }
@@ -60,8 +73,12 @@ std::optional<int> committed_step(std::string_view folder) {
 }
 
 bool is_unfinished(std::string_view folder) {
-  const std::size_t cut = folder.find(kUnfinished);
-  return cut != std::string_view::npos && committed_step(folder.substr(0, cut)).has_value();
+  return unfinished_step(folder).has_value();
+}
+
+bool is_going(std::string_view folder) {
+  const auto step = unfinished_step(folder);
+  return step && (folder.ends_with(kGone) || folder == unfinished_folder(*step, kNoAttempt));
 }
 
 std::string owner_file(const Owner& owner) {

@@ -1,9 +1,11 @@
 // Names in a job's checkpoint folder: that of a folder says what may be believed of what is in it. Pure.
 //
-//   step-000500             a checkpoint that was committed; nothing in it changes any more
-//   step-000500.tmp-3-RUN   what attempt 3 of a run was writing, or of 0, what is being removed: never read
-//   step-000500.damaged-3   set aside by attempt 3, which found it damaged: kept for people, never read
-//   owner-000007.3.RUN.JOB  who writes here: attempt 3 of that run of the job, if no number is higher
+//   step-000500                 a checkpoint that was committed; nothing in it changes any more
+//   step-000500.tmp-3-RUN       what attempt 3 of a run was writing: never read
+//   step-000500.tmp-0           what is left of a checkpoint that is being removed: never read
+//   step-000500.tmp-3-RUN.gone  the same of what was unfinished
+//   step-000500.damaged-3       set aside by attempt 3, which found it damaged: kept for people, never read
+//   owner-000007.3.RUN.JOB      who writes here: attempt 3 of that run of the job, if no number is higher
 //   (owner.h)
 #pragma once
 
@@ -36,11 +38,15 @@ std::string step_folder(int step);
 // Those of two runs never have the same name.
 std::string unfinished_folder(int step, int attempt, std::string_view run = {});
 std::string damaged_folder(int step, int attempt);
+// The name under which a committed or an unfinished one is removed; what is being removed has its own.
+std::string going_folder(std::string_view folder);
 std::string share_file(int rank);
 
 // The step of a committed checkpoint; none for every other name.
 std::optional<int> committed_step(std::string_view folder);
+// Or being removed.
 bool is_unfinished(std::string_view folder);
+bool is_going(std::string_view folder);
 
 std::string owner_file(const Owner& owner);
 // None for every name that is no owner's, nor for one that a terminal must not be shown: anybody may have put

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, CString};
 
+use tokenizers::processors::PostProcessorWrapper;
 use tokenizers::Tokenizer;
 
 use crate::boundary::{bytes, guarded};
@@ -18,6 +19,9 @@ fn load(json: &[u8]) -> Result<Tokenizer, String> {
     // Files are often saved with the settings of an inference run, which would cut or fill up the text.
     tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
     tokenizer.with_padding(None);
+    // Nobody asks for the tokens that it adds, and ByteLevel's trim_offsets moves the begin of a token of
+    // spaces, by which windows are joined.
+    tokenizer.with_post_processor(None::<PostProcessorWrapper>);
     Ok(tokenizer)
 }
 

@@ -249,6 +249,11 @@ const std::pair<std::string, std::string> kBadCommands[] = {
      "leave one of the two files empty"},
     {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.5 --validation-to o.bin",
      "o.bin: is the output for training and for validation"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.5 --validation-to ./o.bin",
+     "./o.bin: is the output for training and for validation"},
+    {"tokenize --tokenizer byte text.txt --to link/o.bin --validation-fraction 0.5 --validation-to "
+     "folder/o.bin",
+     "folder/o.bin: is the output for training and for validation"},
     {"inspect missing.bin", "missing.bin: cannot open"},
     {"inspect text.txt", "text.txt: not a token file"},
     {"inspect empty.txt", "empty.txt: is empty"},
@@ -276,6 +281,7 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
   folder_.write("panic.json", R"({"model": {"type": "BPE", "continuing_subword_prefix": "###",
                                              "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
   fs::create_directory(folder_.path("folder"));
+  fs::create_directory_symlink("folder", folder_.path("link"));
   const std::vector<std::string> before = entries();
   for (const auto& [arguments, message] : kBadCommands) {
     const Outcome outcome = run(arguments);
@@ -367,6 +373,14 @@ TEST_F(DataCommand, InspectTellsWhatStandsInTheFiles) {
       R"({"files":[{"path":"corpus/b.bin","format":"Megatron","type":"int32","tokens":2,"documents":2}],)"
       R"("tokens":2,"documents":2,"largestToken":5,"vocabSize":6,"firstTokens":[1,5]})"
       "\n");
+}
+
+TEST_F(DataCommand, AFolderMayHaveMoreFilesThanALoginMayOpenAtFirst) {
+  const std::string file = data::llm_c_file(std::vector<uint16_t>{7}).bytes();
+  for (int i = 0; i < 100; ++i) folder_.write(fmt::format("corpus/{}.bin", i), file);
+  const Outcome outcome = run("inspect corpus", "ulimit -Sn 64 &&");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("files            100\n"));
 }
 
 TEST_F(DataCommand, InspectNamesANegativeToken) {

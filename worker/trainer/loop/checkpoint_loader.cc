@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "checkpoint/folder/store.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
+#include "worker/trainer/comm/gather_rows.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
 
@@ -26,6 +29,14 @@ tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) 
 bool is_there(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) && !std::filesystem::is_empty(path, ignored);
+}
+
+// The rank that says so, where it is one alone of several.
+std::optional<int> only_one(Communicator& world, bool own) {
+  const Rows<1> all = gather_rows<1>(world, {own ? 1.0 : 0.0});
+  const auto says_so = [](const std::array<double, 1>& row) { return row[0] != 0; };
+  if (all.size() < 2 || std::ranges::count_if(all, says_so) != 1) return std::nullopt;
+  return static_cast<int>(std::ranges::find_if(all, says_so) - all.begin());
 }
 
 // As of data: it may be there on another machine, or later.
@@ -202,11 +213,25 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
     if (stays && unavailable) unavailable = cannot_read_now(step);
     (stays ? failing_ : damaged_).push_back(step);
   }
-  if (steps.empty() || !unavailable) return unavailable;
-  return fail(FailureReason::InvalidInput,
-              fmt::format("{}: none of its {} checkpoints can be read; to begin anew, give another "
-                          "checkpoint.path",
-                          options_.path, steps.size()));
+  return steps.empty() || !unavailable ? unavailable : none_is_intact(steps.size());
+}
+
+// One rank alone meets what is damaged in its part of the folder, or has a machine that reads wrongly: the
+// next attempt may tell.
+Outcome CheckpointLoader::none_is_intact(std::size_t count) const {
+  const auto rank = only_one(*rank_.mesh.world, finds_damage_);
+  if (!rank) {
+    return fail(FailureReason::InvalidInput,
+                fmt::format("{}: none of its {} checkpoints can be read; to begin anew, give another "
+                            "checkpoint.path",
+                            options_.path, count));
+  }
+  const bool is_own = *rank == rank_.options.rendezvous.rank;
+  return fail(
+      is_own ? FailureReason::SilentCorruption : FailureReason::Communication,
+      fmt::format("{}: rank {}, and no other, can read none of its {} checkpoints: its machine may read them "
+                  "wrongly; where another machine finds the same, they are damaged",
+                  options_.path, *rank, count));
 }
 
 Outcome CheckpointLoader::cannot_read_now(int step) const {
@@ -250,7 +275,9 @@ CheckpointLoader::Load CheckpointLoader::load(int step, JointWork& reading) {
   trouble_ = read.error().message;
   tell(fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
   if (!sees(step)) return Load::Unseen;
-  return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Failing;
+  if (read.error().code != ExitCode::kBadInput) return Load::Failing;
+  finds_damage_ = true;
+  return Load::Damaged;
 }
 
 // A file system of several machines may show one of them later what another has committed: that is no damage.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,10 +49,11 @@ class CheckpointLoader {
 
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
   // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
-  // or a folder in which none will do, is a failure that says what to do. Then the folder is this attempt's
-  // (owner.h): one that was committed meanwhile is gone on from, damaged ones that are newer are set aside,
-  // and what earlier attempts left unfinished is removed. may_begin: what refuses a job that would begin
-  // anew.
+  // or a folder in which none will do, is a failure that says what to do; where it is one rank of several
+  // that finds them damaged, as likely by its machine, that one fails of SilentCorruption, which suspects the
+  // machine, and the next attempt may read them. Then the folder is this attempt's (owner.h): one that was
+  // committed meanwhile is gone on from, damaged ones that are newer are set aside, and what earlier attempts
+  // left unfinished is removed. may_begin: what refuses a job that would begin anew.
   Resumed resume(Status may_begin = {});
 
  private:
@@ -71,6 +73,7 @@ class CheckpointLoader {
   Result<std::vector<int>> list_own();
   Outcome resume_from(const std::vector<int>& steps);
   Outcome cannot_read_now(int step) const;
+  Outcome none_is_intact(std::size_t count) const;
   Load load_together(int step);
   Load load_patiently(int step);
   Load load(int step, JointWork& reading);
@@ -94,8 +97,9 @@ class CheckpointLoader {
   const checkpoint::FilePlan plan_;
   Beginning beginning_;
   Status may_begin_;
-  std::vector<int> damaged_;  // steps of checkpoints
-  std::vector<int> failing_;  // likewise, of which the volume did not give what was asked for
+  std::vector<int> damaged_;   // steps of checkpoints
+  std::vector<int> failing_;   // likewise, of which the volume did not give what was asked for
+  bool finds_damage_ = false;  // this rank
   std::string refusal_;
   std::string trouble_;  // of this rank, with the checkpoint at hand
 };

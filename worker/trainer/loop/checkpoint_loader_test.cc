@@ -1,4 +1,4 @@
-// One rank, in a folder that others have too.
+// One rank, in a folder that others have too, and two that begin together.
 #include "worker/trainer/loop/checkpoint_loader.h"
 
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
 #include "common/unique_fd.h"
+#include "worker/trainer/comm/testing/recorded_groups.h"
 #include "worker/trainer/loop/checkpoint_saver.h"
 #include "worker/trainer/loop/testing/tiny_options.h"
 
@@ -65,6 +67,28 @@ class Loader : public ::testing::Test {
       return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
     };
     return CheckpointLoader(rank_, reporter_, open, kBetweenMeetings, std::chrono::milliseconds(0)).resume();
+  }
+
+  // By two ranks at once, each on its thread. calls: of the second one's machine.
+  std::vector<Resumed> resume_two(checkpoint::SystemCalls& calls) {
+    RecordedGroups groups;
+    std::vector<Resumed> resumed(2);
+    std::vector<std::jthread> threads;
+    for (int number = 0; number < 2; ++number) {
+      threads.emplace_back([&, number] {
+        const TrainerOptions options = tiny_options(files_.path("states"), {.data = 2}, number);
+        MemoryLedger ledger;
+        ActivityBoard board;
+        Rank rank(options, ledger, board, groups.factory());
+        const auto open = [&](const std::string& path) {
+          return checkpoint::open_volume(path, checkpoint::Links::Refused,
+                                         number == 0 ? checkpoint::system_calls() : calls);
+        };
+        resumed[static_cast<std::size_t>(number)] = CheckpointLoader(rank, reporter_, open).resume();
+      });
+    }
+    threads.clear();
+    return resumed;
   }
 
   Owner taken_by(const std::string& run, int attempt) {
@@ -274,6 +298,58 @@ TEST_F(Loader, AVolumeThatFailsToGiveTheOnlyOneOrThatOfTheLastStepMayDoSoLater) 
   save(10);
   options_.steps = 20;  // that step could not be saved again
   expect_failure();
+}
+
+// A machine whose memory changes a bit of what it reads, behind so many good reads and so many times.
+class BadMemory final : public checkpoint::SystemCalls {
+ public:
+  BadMemory(int good, int bad) : good_(good), bad_(bad) {}
+
+  ssize_t read(int file, void* bytes, std::size_t count, off_t offset) override {
+    const ssize_t length = SystemCalls::read(file, bytes, count, offset);
+    const bool is_bad = good_-- <= 0 && bad_-- > 0;
+    if (is_bad && length > 0) static_cast<char*>(bytes)[length / 2] ^= 1;
+    return length;
+  }
+
+ private:
+  int good_;
+  int bad_;
+};
+
+TEST_F(Loader, ABitThatMemoryChangesOnceCostsNoStep) {
+  for (const int step : {10, 20}) save(step);
+  for (int good = 0; good < 5; ++good) {
+    BadMemory calls(good, /*bad=*/1);
+    const Resumed resumed = resume_with(calls);
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(resumed->state.step, 20) << "behind " << good << " good reads";
+  }
+  EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10));
+}
+
+TEST_F(Loader, AMachineOnWhichOneRankOfSeveralCanReadNoneIsSuspected) {
+  for (const int step : {10, 20}) save(step);
+  BadMemory calls(/*good=*/0, /*bad=*/1'000'000);
+  const std::vector<Resumed> resumed = resume_two(calls);
+  for (std::size_t rank = 0; rank < resumed.size(); ++rank) {
+    ASSERT_FALSE(resumed[rank]);
+    EXPECT_EQ(resumed[rank].error().reason,
+              rank == 1 ? FailureReason::SilentCorruption : FailureReason::Communication);
+    EXPECT_THAT(resumed[rank].error().message,
+                HasSubstr("rank 1, and no other, can read none of its 2 checkpoints"));
+  }
+  EXPECT_THAT(names(), ElementsAre("step-000010", "step-000020"));
+}
+
+TEST_F(Loader, WhatNoRankCanReadIsWrongInput) {
+  save(10);
+  damage(10);
+  for (const Resumed& resumed : resume_two(checkpoint::system_calls())) {
+    ASSERT_FALSE(resumed);
+    EXPECT_EQ(resumed.error().reason, FailureReason::InvalidInput);
+    EXPECT_THAT(resumed.error().message, HasSubstr("none of its 1 checkpoints can be read; to begin anew"));
+  }
 }
 
 TEST_F(Loader, WeightsThatAreNotThereAreAFailureOfTheMachineAndWrongOnesAreNot) {

@@ -93,24 +93,29 @@ void CheckpointSaver::hear(const std::string& request) {
           .request = request});
 }
 
-Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
+Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict, bool skipped) {
   advance(verdict);
   if (!verdict.asked) return {};
+  if (skipped) {
+    if (!asked_) asked_ = "";
+    return {};
+  }
   interlude_.begin(state.step);
   return save(state, patience_);
 }
 
-Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
+Outcome CheckpointSaver::finish(const TrainingState& state, bool must, bool skipped) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
   interlude_.begin(state.step + 1);
   waits_since_ = Clock::now();
-  Outcome saved = save_last(state, must);
+  Outcome saved = save_last(state, must, skipped);
   waits_since_.reset();
   return saved;
 }
 
-Outcome CheckpointSaver::save_last(const TrainingState& state, bool must) {
+Outcome CheckpointSaver::save_last(const TrainingState& state, bool must, bool skipped) {
   wait(kNoEnd);
+  keeps_all_ = skipped;
   for (const std::chrono::seconds pause : kPauses) {
     if (saved_step_ == state.step) return {};
     std::this_thread::sleep_for(pause);
@@ -261,6 +266,7 @@ std::function<Status()> CheckpointSaver::part_of(Stage stage) {
     };
   }
   if (stage == Stage::Commit) return [this] { return commit(*volume_, plan_, request_); };
+  if (written_ && keeps_all_) return {};
   if (written_) {
     return [this] {
       return check_owner(*volume_, request_.owner).and_then([&] {

@@ -42,11 +42,14 @@ class CheckpointSaver {
   SaveShare share(int step, const std::optional<std::string>& asked);
 
   // After the step's update. A checkpoint that is due while the one before is still being written waits for
-  // it, and is given up when patience ends. A failure if ranks differ in weights that they share.
-  Outcome after_step(const checkpoint::TrainingState& state, const SaveVerdict& verdict);
+  // it, and is given up when patience ends. After a step that was skipped none is made, since its weights may
+  // be ruined and would push good ones out of the folder: it follows the next step that was not. A failure if
+  // ranks differ in weights that they share.
+  Outcome after_step(const checkpoint::TrainingState& state, const SaveVerdict& verdict, bool skipped);
 
   // Until the state after the last step is saved. must: where that fails again and again, the job fails.
-  Outcome finish(const checkpoint::TrainingState& state, bool must);
+  // skipped: the last step was, so no older checkpoint goes for this one.
+  Outcome finish(const checkpoint::TrainingState& state, bool must, bool skipped = false);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -54,7 +57,7 @@ class CheckpointSaver {
 
   using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
   void hear(const std::string& request);
-  Outcome save_last(const checkpoint::TrainingState& state, bool must);
+  Outcome save_last(const checkpoint::TrainingState& state, bool must, bool skipped);
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
   bool wait_while_shown(Patience patience);
@@ -80,7 +83,7 @@ class CheckpointSaver {
   Snapshot snapshot_;
 
   checkpoint::SaveRequest request_;   // of the one that is written
-  std::optional<std::string> asked_;  // by whom no save was begun for yet
+  std::optional<std::string> asked_;  // by whom no save was begun for yet; empty: by nobody, it was due
   std::string answers_;               // the request that the save under way answers, or an empty one
   std::string answered_;              // the last one that a complete checkpoint has answered
   Stage stage_ = Stage::None;
@@ -89,7 +92,8 @@ class CheckpointSaver {
   std::future<Status> task_;
   Status outcome_;  // of this rank's part
   bool written_ = false;
-  int saved_step_;  // of the newest that is complete
+  bool keeps_all_ = false;  // none goes for the one that is written
+  int saved_step_;          // of the newest that is complete
 
   const Clock::time_point start_ = Clock::now();
   Clock::time_point begun_ = start_;  // the one that is written

@@ -44,7 +44,7 @@ class SavingRank {
   SavingRank(const TrainerOptions& options, Volume& real)
       : options_(options),
         real_(real),
-        rank_(options_, ledger_, board_, network_groups(options_.rendezvous)) {
+        rank_(options_, ledger_, board_, network_groups(options_.rendezvous).value()) {
     auto volume = std::make_unique<FaultyVolume>(real);
     volume_ = volume.get();
     EXPECT_TRUE(set_nonblocking(pipe_.read_end.get()));
@@ -60,7 +60,7 @@ class SavingRank {
   // As the trainer does it.
   void end_step(int step) {
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, /*asked=*/std::nullopt));
-    const Outcome outcome = saver_->after_step(state_after(step), verdict);
+    const Outcome outcome = saver_->after_step(state_after(step), verdict, /*skipped=*/false);
     EXPECT_TRUE(outcome) << outcome.error().message;
   }
   void finish(int step) {

@@ -46,10 +46,14 @@ class Saver : public ::testing::Test {
   }
 
   // As the trainer does it.
-  void end_step(int step, const std::optional<std::string>& asked = std::nullopt) {
+  void end_step(int step, const std::optional<std::string>& asked = std::nullopt, bool skipped = false) {
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, asked));
-    const Outcome outcome = saver_->after_step(state_after(step), verdict);
+    const Outcome outcome = saver_->after_step(state_after(step), verdict, skipped);
     ASSERT_TRUE(outcome) << outcome.error().message;
+  }
+
+  void skip_step(int step, const std::optional<std::string>& asked = std::nullopt) {
+    end_step(step, asked, /*skipped=*/true);
   }
 
   static checkpoint::TrainingState state_after(int step) {
@@ -279,6 +283,41 @@ TEST_F(Saver, SomebodyMayAskForOne) {
   end_step(13, /*asked=*/"");
   train_until_told(14);
   EXPECT_THAT(saved(), ElementsAre(13));
+}
+
+TEST_F(Saver, OneThatIsDueAfterASkippedStepFollowsTheNextGoodOne) {
+  skip_step(10);
+  skip_step(11);
+  end_step(12);
+  train_until_told(13);
+  EXPECT_THAT(saved(), ElementsAre(12));
+}
+
+TEST_F(Saver, ARequestDuringSkippedStepsIsAnsweredAfterTheNextGoodOne) {
+  skip_step(13, /*asked=*/"a");
+  skip_step(20);
+  end_step(21);
+  train_until_told(22);
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"a")"));
+  EXPECT_THAT(saved(), ElementsAre(21));
+}
+
+TEST_F(Saver, OneThatIsUnderWayIsCompletedDuringSkippedSteps) {
+  end_step(10);
+  for (int step = 11; told().empty(); ++step) {
+    skip_step(step);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_THAT(saved(), ElementsAre(10));
+}
+
+TEST_F(Saver, TheLastOnePushesNoneOutWhereItsStepWasSkipped) {
+  for (const int step : {10, 20, 30}) ASSERT_TRUE(saver_->finish(state_after(step), /*must=*/true));
+  skip_step(40);
+  ASSERT_TRUE(saver_->finish(state_after(40), /*must=*/true, /*skipped=*/true));
+  EXPECT_THAT(saved(), ElementsAre(40, 30, 20, 10));
+  ASSERT_TRUE(saver_->finish(state_after(50), /*must=*/true));
+  EXPECT_THAT(saved(), ElementsAre(50, 40, 30)) << "behind a good step they go";
 }
 
 TEST_F(Saver, ARequestThatComesAgainIsAnsweredOnceAlsoByWhoeverResumes) {
