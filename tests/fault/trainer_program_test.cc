@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "common/testing/checkout.h"
@@ -65,6 +66,13 @@ TEST_F(TrainerProgram, AFileToTrainAndToValidateOnIsBadInput) {
   job.mutable_training()->mutable_evaluation()->set_every_steps(2);
   job.mutable_training()->mutable_evaluation()->set_batches(1);
   expect_bad_input(TrainerWorld(job, layout_of(1, 1, 1)).wait(), "is a file of the training data too");
+}
+
+TEST_F(TrainerProgram, GroupsThatTheEnvironmentWantsInVainAreBadInput) {
+  setenv("CARAVAN_COMM", "tcp", /*overwrite=*/1);
+  const auto ranks = TrainerWorld(spec(), layout_of(1, 1, 1)).wait();
+  unsetenv("CARAVAN_COMM");
+  expect_bad_input(ranks, "CARAVAN_COMM is 'tcp': take gloo");
 }
 
 // It began before it was refused.

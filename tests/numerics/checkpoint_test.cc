@@ -27,8 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 using planner::Layout;
 using planner::ScheduleKind;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr int kSteps = 6;
 constexpr int kEvery = 2;
@@ -106,6 +108,12 @@ std::vector<int> step_numbers(const RankResult& rank) {
   return numbers;
 }
 
+std::vector<std::string> operations_of(const v1alpha1::StepReport& step) {
+  std::vector<std::string> operations;
+  for (const v1alpha1::CollectiveCount& each : step.collectives()) operations.push_back(each.operation());
+  return operations;
+}
+
 struct Pair {
   std::string name;
   Layout from;
@@ -146,6 +154,8 @@ TEST_P(SameLayout, GoesOnToTheBit) {
   const auto ranks = train(job, pair.from, {.attempt = 2});
   EXPECT_THAT(step_numbers(ranks[0]), ElementsAre(5, 6)) << log_of(ranks);
   EXPECT_THAT(losses(ranks), ElementsAre(whole[4], whole[5]));
+  for (const RankResult& rank : ranks)
+    EXPECT_THAT(operations_of(steps_of(rank).front()), Not(Contains("broadcast"))) << "of the restore";
   expect_same_files(step("cut", 6), step("whole", 6));
 }
 
@@ -203,6 +213,28 @@ TEST_F(Checkpoints, AreKeptAsManyAsAskedForAndLeftoversGo) {
   job.mutable_checkpoint()->set_keep_last(1);
   train(job, layout_of(1, 1, 1));
   EXPECT_THAT(names("all"), ElementsAre("step-000006"));
+}
+
+// The first step ruins the weights, so that no other one can be made.
+TEST_F(Checkpoints, AreNotPushedOutByStepsThatAreSkipped) {
+  const Layout layout = layout_of(1, 1, 2);
+  v1alpha1::JobSpec job = spec("all");
+  job.mutable_checkpoint()->set_every_steps(1);
+  job.mutable_checkpoint()->set_keep_last(1);
+  job.mutable_training()->set_steps(1);
+  v1alpha1::Optimizer& optimizer = *job.mutable_training()->mutable_optimizer();
+  optimizer.set_schedule(v1alpha1::Optimizer::Constant);
+  optimizer.set_warmup_steps(0);
+  optimizer.set_learning_rate("1e39");
+  optimizer.set_max_nonfinite_steps(3);
+  train(job, layout);
+  job.mutable_training()->set_steps(9);
+  const auto ranks = TrainerWorld(job, layout, {.attempt = 2}).wait();
+  EXPECT_THAT(log_of(ranks), HasSubstr("was not finite in 3 steps in a row, the last was step 4"));
+  EXPECT_THAT(names("all"), ElementsAre("step-000001"));
+  job.mutable_training()->set_steps(2);
+  train(job, layout, {.attempt = 3});
+  EXPECT_THAT(names("all"), ElementsAre("step-000001", "step-000002")) << "the last one is made all the same";
 }
 
 TEST_F(Checkpoints, AJobWithMoreStepsGoesOnAndOneThatIsDoneEndsAtOnce) {

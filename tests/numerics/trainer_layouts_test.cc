@@ -186,6 +186,7 @@ TEST_P(PoisonedRank, MakesAllRanksSkipTheSameStepsAndEndWithTheSameReason) {
     const v1alpha1::RankFailure& end = ranks[rank].reports.back().failure();
     if (end.reason().empty()) continue;  // it was stopped since another one had failed
     EXPECT_EQ(end.reason(), "NonFiniteLoss") << "rank " << rank;
+    EXPECT_EQ(end.message().find("-nan"), std::string::npos) << end.message();
     told = true;
   }
   EXPECT_TRUE(told);

@@ -123,7 +123,9 @@ void train(const TrainerOptions& options, const DeviceBackend& device, const std
     };
     const RankDevice where{
         .device = device.device(), .marks = marks.get(), .reserved_bytes = reserved_by(device)};
-    rank.emplace(options, ledger, board, device.groups(options.rendezvous, give_up), where);
+    Result<GroupFactory> groups = device.groups(options.rendezvous, give_up);
+    if (!groups) return input_failure(groups.error());
+    rank.emplace(options, ledger, board, *std::move(groups), where);
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
   tell_memory(device);

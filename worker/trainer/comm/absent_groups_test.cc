@@ -7,8 +7,8 @@ namespace caravan::trainer {
 namespace {
 
 TEST(AbsentGroups, KnowWhoARankIsAndRefuseToTalk) {
-  const Mesh mesh = form_mesh({.tensor = 8, .data = 64, .pipeline = 16}, {.embedding = 0, .head = 15}, 8191,
-                              absent_groups());
+  const Mesh mesh = form_mesh({.tensor = 8, .data = 64, .pipeline = 16},
+                              {.embedding = 0, .head = 15, .tied = true}, 8191, absent_groups());
   EXPECT_EQ(mesh.world->rank(), 8191);
   EXPECT_EQ(mesh.world->size(), 8192);
   EXPECT_EQ(mesh.data->size(), 64);

@@ -30,7 +30,8 @@ GroupRequest group_along(Axis axis, const MeshShape& shape, const MeshPosition& 
 
 GroupRequest embedding_group(const TableStages& tables, const MeshPosition& at) {
   const bool has_head = at.pipeline == tables.head;
-  const bool shares = tables.embedding != tables.head && (has_head || at.pipeline == tables.embedding);
+  const bool has_table = has_head || at.pipeline == tables.embedding;
+  const bool shares = tables.tied && tables.embedding != tables.head && has_table;
   return {.axis = "embedding",
           .name = group_name("embedding", at, Axis::Pipeline),
           .rank = shares && has_head ? 1 : 0,

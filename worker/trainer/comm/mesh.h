@@ -19,8 +19,8 @@ struct Mesh {
   std::unique_ptr<Communicator> tensor;
   std::unique_ptr<Communicator> data;
   std::unique_ptr<Communicator> pipeline;
-  // The stages with the embedding and with the head at the same other places, which share tied embeddings;
-  // size 1 elsewhere.
+  // Of tied embeddings: the stages with the embedding and with the head at the same other places, which share
+  // the table; size 1 elsewhere.
   std::unique_ptr<Communicator> embedding;
 };
 
@@ -37,6 +37,7 @@ using GroupFactory = std::function<std::unique_ptr<Communicator>(const GroupRequ
 struct TableStages {
   int embedding = 0;
   int head = 0;
+  bool tied = false;  // both hold the same one
 };
 
 // Blocks until the other members of every group have come.

@@ -27,10 +27,11 @@ TEST(Mesh, EveryRankHasOnePosition) {
 }
 
 // Group name → the ranks in the group that asked for it.
-std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape) {
+std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape, bool tied) {
   std::map<std::string, std::multiset<int>> members;
+  const TableStages tables{.embedding = 0, .head = shape.pipeline - 1, .tied = tied};
   for (int rank = 0; rank < shape.ranks(); ++rank) {
-    form_mesh(shape, {.embedding = 0, .head = shape.pipeline - 1}, rank, [&](const GroupRequest& request) {
+    form_mesh(shape, tables, rank, [&](const GroupRequest& request) {
       members[request.name].insert(request.rank);
       return std::make_unique<SoloCommunicator>();
     });
@@ -39,7 +40,7 @@ std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape) {
 }
 
 TEST(Mesh, EveryGroupIsJoinedOnceByEachOfItsRanks) {
-  const auto members = groups_of({.tensor = 2, .data = 3, .pipeline = 4});
+  const auto members = groups_of({.tensor = 2, .data = 3, .pipeline = 4}, /*tied=*/true);
   EXPECT_EQ(members.size(), 12u + 8 + 6 + 6) << "and none of all ranks";
   for (const auto& [name, ranks] : members) {
     int expected = 0;
@@ -48,12 +49,18 @@ TEST(Mesh, EveryGroupIsJoinedOnceByEachOfItsRanks) {
 }
 
 TEST(Mesh, TheEndsOfAPipelineShareAnEmbeddingGroup) {
-  const auto members = groups_of({.tensor = 1, .data = 1, .pipeline = 3});
+  const auto members = groups_of({.tensor = 1, .data = 1, .pipeline = 3}, /*tied=*/true);
   EXPECT_EQ(members.at("embedding-0-0"), (std::multiset<int>{0, 1}));
 }
 
+TEST(Mesh, EndsWithTablesOfTheirOwnShareNoGroup) {
+  const auto members = groups_of({.tensor = 2, .data = 3, .pipeline = 4}, /*tied=*/false);
+  EXPECT_EQ(members.size(), 12u + 8 + 6);
+  for (const auto& [name, ranks] : members) EXPECT_FALSE(name.starts_with("embedding")) << name;
+}
+
 TEST(Mesh, GroupsOfOneNeedNoPeer) {
-  EXPECT_TRUE(groups_of({.tensor = 1, .data = 1, .pipeline = 1}).empty());
+  EXPECT_TRUE(groups_of({.tensor = 1, .data = 1, .pipeline = 1}, /*tied=*/true).empty());
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -19,14 +18,15 @@ namespace {
 
 std::optional<std::string_view> wanted_transport() {
   const char* const wanted = std::getenv("CARAVAN_COMM");
-  return wanted == nullptr ? std::nullopt : std::optional<std::string_view>(wanted);
+  const bool says_something = wanted != nullptr && *wanted != '\0';
+  return says_something ? std::optional<std::string_view>(wanted) : std::nullopt;
 }
 
-bool shares_memory() {
+Result<bool> shares_memory() {
   const auto wanted = wanted_transport();
   if (!wanted) return true;
   if (*wanted == "gloo") return false;
-  throw std::runtime_error(fmt::format(
+  return bad_input(fmt::format(
       "CARAVAN_COMM is '{}': take gloo, or fake for a dry run of one rank, or leave it out", *wanted));
 }
 
@@ -36,8 +36,12 @@ bool wants_dry_run() {
   return wanted_transport() == "fake";
 }
 
-GroupFactory network_groups(const RendezvousOptions& options) {
-  return [options, shares = shares_memory(), overlap = wants_overlap(/*otherwise=*/false),
+Result<GroupFactory> network_groups(const RendezvousOptions& options) {
+  const Result<bool> may_share = shares_memory();
+  if (!may_share) return tl::unexpected(may_share.error());
+  const Result<bool> may_overlap = wants_overlap(/*otherwise=*/false);
+  if (!may_overlap) return tl::unexpected(may_overlap.error());
+  return [options, shares = *may_share, overlap = *may_overlap,
           rendezvous = std::shared_ptr<GlooRendezvous>()](const GroupRequest& request) mutable {
     if (!rendezvous) rendezvous = std::make_shared<GlooRendezvous>(options);
     auto group = rendezvous->form_group(request.name, request.rank, request.size);

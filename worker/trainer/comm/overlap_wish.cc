@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <stdexcept>
 #include <string_view>
 
 namespace caravan::trainer {
 
-bool wants_overlap(bool otherwise) {
+Result<bool> wants_overlap(bool otherwise) {
   const char* const wanted = std::getenv("CARAVAN_OVERLAP");
-  if (wanted == nullptr) return otherwise;
-  const std::string_view wish(wanted);
+  const std::string_view wish = wanted == nullptr ? "" : wanted;
+  if (wish.empty()) return otherwise;
   if (wish == "on") return true;
   if (wish == "off") return false;
-  throw std::runtime_error(fmt::format("CARAVAN_OVERLAP is '{}': take on or off, or leave it out", wish));
+  return bad_input(fmt::format("CARAVAN_OVERLAP is '{}': take on or off, or leave it out", wish));
 }
 
 }  // namespace caravan::trainer

@@ -5,9 +5,12 @@
 // CARAVAN_OVERLAP=off has nothing go on anywhere, to compare with.
 #pragma once
 
+#include "common/result.h"
+
 namespace caravan::trainer {
 
-// Of the environment, or else `otherwise`. Throws std::runtime_error for another value than on and off.
-bool wants_overlap(bool otherwise);
+// Of the environment, or `otherwise` where that has none or an empty one. Another value than on and off is
+// bad input.
+Result<bool> wants_overlap(bool otherwise);
 
 }  // namespace caravan::trainer

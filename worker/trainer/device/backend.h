@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "common/result.h"
 #include "worker/trainer/comm/mesh.h"
 #include "worker/trainer/comm/rendezvous_options.h"
 #include "worker/trainer/kernels/kernel_table.h"
@@ -46,11 +47,11 @@ class DeviceBackend {
   virtual std::string description() const = 0;
 
   // Groups take tensors of the device, and tensors of the host, in which ranks agree. Groups go before the
-  // factory.
+  // factory. An environment that wants groups of another kind than there are is bad input.
   // give_up: called from another thread when the groups are lost and the one that trains, whose next call
   // throws, has not ended the process within some seconds; it may be stuck where nothing can wake it.
   using GiveUp = std::function<void(const std::string& why)>;
-  virtual GroupFactory groups(const RendezvousOptions& options, GiveUp give_up) const = 0;
+  virtual Result<GroupFactory> groups(const RendezvousOptions& options, GiveUp give_up) const = 0;
 
   // On the stream of the thread that calls; none where the host does the work itself.
   virtual std::unique_ptr<DeviceMarks> marks() const = 0;

@@ -19,7 +19,7 @@ class CpuBackend final : public DeviceBackend {
   const kernels::KernelTable& kernels() const override { return kernels::cpu_kernels(); }
   std::string description() const override { return {}; }
   // A group over Gloo that has lost somebody wakes who waits by itself.
-  GroupFactory groups(const RendezvousOptions& options, GiveUp /*give_up*/) const override {
+  Result<GroupFactory> groups(const RendezvousOptions& options, GiveUp /*give_up*/) const override {
     return network_groups(options);
   }
   std::unique_ptr<DeviceMarks> marks() const override { return nullptr; }

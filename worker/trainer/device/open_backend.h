@@ -11,7 +11,8 @@ namespace caravan::trainer {
 
 // To be called before LibTorch is asked anything: from its first question on, it knows no devices but those
 // it knew then. GPUs come with a library that lies in ../lib beside the program. Errors say what of it, of
-// the driver or of the device is missing. What the image or build lacks would fail on any machine: bad input.
+// the driver or of the device is missing. What the image or build lacks, and an environment that wants an
+// attention that there is not, would fail on any machine: bad input.
 Result<std::unique_ptr<DeviceBackend>> open_backend(const TrainerOptions& options);
 
 // The same with the library in another folder.

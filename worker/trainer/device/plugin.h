@@ -24,7 +24,7 @@ struct DeviceRequest {
 // What the library has the trainer do.
 struct HostServices {
   std::unique_ptr<AllocationListener> (*tally)(MemoryCounter& counter);
-  GroupFactory (*groups_of_hosts)(const RendezvousOptions& options);
+  Result<GroupFactory> (*groups_of_hosts)(const RendezvousOptions& options);
 };
 
 inline constexpr const char* kPluginFile = "libcaravan_device_cuda.so";

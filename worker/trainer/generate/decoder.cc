@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "planner/work/stage_footprint.h"
 #include "worker/trainer/kernels/embedding.h"
 #include "worker/trainer/kernels/rope.h"
+#include "worker/trainer/kernels/storage_type.h"
 
 namespace caravan::trainer {
 namespace {
@@ -25,6 +27,21 @@ at::Tensor as_tensor(std::span<const int64_t> tokens) {
   return tensor_T;
 }
 
+planner::ElementType stored_as(at::ScalarType storage) {
+  if (storage == at::kBFloat16) return planner::ElementType::BF16;
+  return storage == at::kDouble ? planner::ElementType::FP64 : planner::ElementType::FP32;
+}
+
+// Beside what is there already.
+int64_t piece_bytes(const planner::ModelShape& model, at::ScalarType storage) {
+  const planner::StageShape piece{.model = model,
+                                  .layers = model.layers,
+                                  .has_head = false,
+                                  .sequence_length = Decoder::kPieceTokens,
+                                  .storage = stored_as(storage)};
+  return planner::stage_footprint(piece).evaluate.peak.total();
+}
+
 }  // namespace
 
 StagePlacement whole_model(const planner::ModelShape& model) {
@@ -34,7 +51,10 @@ StagePlacement whole_model(const planner::ModelShape& model) {
 int64_t decoder_bytes(const planner::ModelShape& model, const ParameterLayout& layout, at::ScalarType storage,
                       int64_t most_tokens) {
   const int64_t cached = 2 * model.layers * model.kv_heads * model.head_dim * most_tokens;
-  return (layout.elements + cached) * static_cast<int64_t>(at::elementSize(storage));
+  const int64_t rope_elements = most_tokens * model.head_dim;
+  const auto size_of = [](at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); };
+  return (layout.elements + cached) * size_of(storage) +
+         rope_elements * size_of(kernels::wide_type(storage)) + piece_bytes(model, storage);
 }
 
 Decoder::Decoder(const planner::ModelShape& model, ParameterStore parameters, int64_t most_tokens)
@@ -53,14 +73,22 @@ Decoder::Decoder(const planner::ModelShape& model, ParameterStore parameters, in
 }
 
 at::Tensor Decoder::add(std::span<const int64_t> tokens) {
-  at::Tensor x_TD = kernels::embedding_forward(as_tensor(tokens), embedding_VD_, /*first_token=*/0);
+  for (; std::ssize(tokens) > kPieceTokens; tokens = tokens.subspan(kPieceTokens))
+    run(tokens.first(kPieceTokens));
+  const at::Tensor x_TD = run(tokens);
+  return head_.logits(x_TD.narrow(0, x_TD.size(0) - 1, 1)).flatten();
+}
+
+// The last layer's output.
+at::Tensor Decoder::run(std::span<const int64_t> piece) {
+  at::Tensor x_TD = kernels::embedding_forward(as_tensor(piece), embedding_VD_, /*first_token=*/0);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const LayerSaved saved = layers_[i].run_to_saved(std::move(x_TD), history_of(i));
     remember(i, layers_[i].keys_and_values(saved));
     x_TD = layers_[i].output(saved);
   }
-  tokens_ += std::ssize(tokens);
-  return head_.logits(x_TD.narrow(0, x_TD.size(0) - 1, 1)).flatten();
+  tokens_ += std::ssize(piece);
+  return x_TD;
 }
 
 // All tokens so far as one segment.

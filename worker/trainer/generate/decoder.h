@@ -2,8 +2,9 @@
 // the tokens so far kept by layer, so that each token is worked on once.
 //
 // Layers and kernels are those that train: tokens that are here already are the segment before the ones that
-// come. Memory: the weights in their type, and for each token that may come 2 · layers · key heads · head
-// size elements.
+// come, of which a piece is worked on at a time. Memory: the weights in their type; for each token that may
+// come 2 · layers · key heads · head size elements, and a row of the rotary table; what a layer makes of a
+// piece.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,7 +24,7 @@ namespace caravan::trainer {
 // Of a model that stands on one rank as a whole.
 StagePlacement whole_model(const planner::ModelShape& model);
 
-// Of weights, keys and values in memory; a token that is worked on takes little beside them.
+// Of everything that is as large as the model, the text or a piece of it; logits come on top.
 int64_t decoder_bytes(const planner::ModelShape& model, const ParameterLayout& layout, at::ScalarType storage,
                       int64_t most_tokens);
 
@@ -34,11 +35,15 @@ class Decoder {
   Decoder(const Decoder&) = delete;  // layers refer to the region
   Decoder& operator=(const Decoder&) = delete;
 
+  static constexpr int64_t kPieceTokens = 512;  // enough for products to run at their full speed
+
   // Adds tokens (below the vocabulary, at least one) and gives the logits of the one after them: V elements,
-  // fp32 (fp64 for fp64).
+  // fp32 (fp64 for fp64). However the tokens come, sums have the same terms; products of other sizes may add
+  // them in another order.
   at::Tensor add(std::span<const int64_t> tokens);
 
  private:
+  at::Tensor run(std::span<const int64_t> piece);
   kernels::AttentionHistory history_of(std::size_t layer) const;
   void remember(std::size_t layer, const at::Tensor& kv_TC);
 

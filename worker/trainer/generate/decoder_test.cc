@@ -6,9 +6,11 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <span>
 #include <vector>
 
 #include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/model/testing/odd_model.h"
 
@@ -53,12 +55,39 @@ TEST(Decoder, GivesTheSameLogitsHoweverTheTokensCome) {
   EXPECT_TRUE(at::allclose(pieces.add(std::span(all).subspan(16)), expected, 1e-10, 1e-10));
 }
 
-TEST(Decoder, TakesItsWeightsAndTwoVectorsOfALayerForEachToken) {
+TEST(Decoder, TakesTwoVectorsOfALayerAndARowOfTheRotaryTableForEachToken) {
   const planner::ModelShape shape = model(true);
   const ParameterLayout layout = lay_out_parameters(shape, whole_model(shape), 1);
-  const int64_t weights = decoder_bytes(shape, layout, at::kBFloat16, 0);
-  EXPECT_EQ(weights, layout.elements * 2);
-  EXPECT_EQ(decoder_bytes(shape, layout, at::kBFloat16, 10) - weights, 10 * 2 * 3 * 2 * 6 * 2);
+  const int64_t without = decoder_bytes(shape, layout, at::kBFloat16, 0);
+  EXPECT_GT(without, layout.elements * 2);
+  EXPECT_EQ(decoder_bytes(shape, layout, at::kBFloat16, 10) - without, 10 * (2 * 3 * 2 * 6 * 2 + 6 * 4));
+}
+
+TEST(Decoder, TakesNoMoreForALongPromptThanItSays) {
+  constexpr int64_t kLogits = 1024;  // bytes, with the norm before them
+  const planner::ModelShape shape = model(false);
+  const int64_t most_tokens = 6 * Decoder::kPieceTokens;
+  const std::vector<int64_t> prompt(static_cast<std::size_t>(most_tokens), 5);
+  MemoryCounter counter;
+  const CountingAllocator allocator(counter);
+  Decoder decoder(shape, parameters_of(shape), most_tokens);
+  const int64_t told =
+      decoder_bytes(shape, lay_out_parameters(shape, whole_model(shape), 1), at::kDouble, most_tokens);
+  EXPECT_LT(counter.peak_bytes(), told);
+  decoder.add(prompt);
+  EXPECT_LE(counter.peak_bytes(), told + kLogits);
+  EXPECT_GE(counter.peak_bytes(), told - told / 10);
+}
+
+TEST(Decoder, ContinuesAPromptOfSeveralPiecesAsOneThatComesTokenByToken) {
+  const planner::ModelShape shape = model(false);
+  std::vector<int64_t> prompt;
+  for (int64_t i = 0; i < 2 * Decoder::kPieceTokens + 3; ++i) prompt.push_back(i * i * 5 % 37);
+  Decoder at_once(shape, parameters_of(shape), std::ssize(prompt));
+  Decoder one_by_one(shape, parameters_of(shape), std::ssize(prompt));
+  at::Tensor expected;
+  for (const int64_t token : prompt) expected = one_by_one.add(std::span(&token, 1));
+  EXPECT_TRUE(at::allclose(at_once.add(prompt), expected, 1e-10, 1e-10));
 }
 
 TEST(Decoder, SaysWhatTheTrainedStageSays) {

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "common/version.h"
 #include "worker/trainer/checkpoint/rank_state.h"
 #include "worker/trainer/generate/decoder.h"
+#include "worker/trainer/generate/prompt.h"
 #include "worker/trainer/generate/sampler.h"
 #include "worker/trainer/libtorch.h"
 
@@ -67,21 +67,7 @@ Result<std::string> read_all(int fd) {
 }
 
 Result<std::vector<int64_t>> read_prompt(int fd, int64_t vocabulary) {
-  const Result<std::string> text = read_all(fd);
-  if (!text) return tl::unexpected(text.error());
-  std::istringstream numbers(*text);
-  const std::vector<int64_t> tokens{std::istream_iterator<int64_t>(numbers), {}};
-  if (!numbers.eof()) return bad_input("the prompt: must be numbers of tokens");
-  if (tokens.empty()) return bad_input("the prompt: must have at least one token");
-  for (const int64_t token : tokens) {
-    if (token < 0 || token >= vocabulary) {
-      return bad_input(fmt::format(
-          "the prompt: token {} is not in the model's vocabulary of {}; use the tokenizer that it was "
-          "trained with",
-          token, vocabulary));
-    }
-  }
-  return tokens;
+  return read_all(fd).and_then([&](const std::string& text) { return tokens_of(text, vocabulary); });
 }
 
 // Positions are angles that the model has learnt; behind the last it has learnt nothing.

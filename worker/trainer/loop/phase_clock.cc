@@ -105,7 +105,8 @@ double PhaseClock::seconds_between(const Moment& begin, const Moment& end) const
 void PhaseClock::begin_steps() {
   enter(Phase::kIdle, nullptr);
   pieces_.clear();
-  known_pieces_ = 0;
+  listeners_.clear();
+  known_pieces_ = known_listeners_ = 0;
   seconds_ = {};
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "worker/trainer/trace/testing/scripted_device.h"
 
 namespace caravan::trainer {
@@ -40,10 +42,15 @@ TEST(PhaseClock, WhatCameBeforeTheStepsIsOfNone) {
   ActivityBoard board;
   ScriptedDevice device;
   PhaseClock clock(board, &device);
-  {
-    const PhaseClock::Scope restore(clock, Wait{"broadcast", "data"});
+  std::vector<double> told;
+  const auto restore = [&] {
+    PhaseClock::Scope scope(clock, Wait{"broadcast", "data"});
+    scope.tell([&](double seconds) { told.push_back(seconds); });
     device.work(7);
-  }
+  };
+  restore();
+  clock.caught_up();
+  restore();
   clock.begin_steps();
   clock.take();
   device.work(1);
@@ -51,6 +58,7 @@ TEST(PhaseClock, WhatCameBeforeTheStepsIsOfNone) {
   const PhaseClock::Seconds seconds = clock.take();
   EXPECT_DOUBLE_EQ(of(seconds, Phase::kCommunication), 0);
   EXPECT_DOUBLE_EQ(of(seconds, Phase::kIdle), 1);
+  EXPECT_THAT(told, testing::IsEmpty());
 }
 
 TEST(PhaseClock, WhatADeviceHasYetToComeToIsToldBehindTheNextTimeItIsRead) {

@@ -27,8 +27,10 @@ Mesh form_metered_mesh(Rank& rank) {
   };
   const planner::Layout& layout = rank.options.layout;
   const planner::Placement placement = planner::place_layers(layout);
-  return form_mesh(layout.mesh, {placement.embedding_stage(), placement.head_stage()},
-                   rank.options.rendezvous.rank, factory);
+  const TableStages tables{.embedding = placement.embedding_stage(),
+                           .head = placement.head_stage(),
+                           .tied = rank.options.model.tied_embeddings};
+  return form_mesh(layout.mesh, tables, rank.options.rendezvous.rank, factory);
 }
 
 StagePlacement placement_of(const planner::Layout& layout, const planner::MeshPosition& position) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -54,6 +55,11 @@ double clip_factor(double norm, double limit) {
   return limit > 0 && norm > limit ? limit / norm : 1;
 }
 
+// Without the sign of a NaN, which says nothing.
+double shown(double number) {
+  return std::isnan(number) ? std::abs(number) : number;
+}
+
 }  // namespace
 
 Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const CommandListener& commands)
@@ -79,6 +85,7 @@ Outcome Trainer::train() {
   evaluation_batches_ = count_evaluation_batches();
   report_start();
   rank_.clock.begin_steps();
+  rank_.meter.take();  // of the start and the restore
   for (int number = finished_ + 1; number <= options_.steps && !told_to_stop(); ++number) {
     if (Outcome ran = run(number); !ran) return ran;
   }
@@ -328,13 +335,14 @@ Outcome Trainer::keep_checkpoint(const Step& step) {
   if (!checkpoints_) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
   const int64_t samples = samples_ + options_.data.global_batch_sequences;
-  return checkpoints_->after_step(state_after(step.number, samples), step.verdict.save);
+  return checkpoints_->after_step(state_after(step.number, samples), step.verdict.save, step.skipped);
 }
 
 Outcome Trainer::keep_last_checkpoint() {
   if (!checkpoints_) return {};
   const bool all_steps_done = finished_ == options_.steps;
-  return checkpoints_->finish(state_after(finished_, samples_), /*must=*/all_steps_done);
+  const bool skipped = nonfinite_in_a_row_ > 0;
+  return checkpoints_->finish(state_after(finished_, samples_), /*must=*/all_steps_done, skipped);
 }
 
 Outcome Trainer::check_finite(const Step& step) {
@@ -343,8 +351,8 @@ Outcome Trainer::check_finite(const Step& step) {
       FailureReason::NonFiniteLoss,
       fmt::format("loss or gradient was not finite in {} steps in a row, the last was step {} (loss {}, "
                   "gradient norm {}): lower training.optimizer.learningRate or look at the data",
-                  nonfinite_in_a_row_, step.number, step.verdict.loss_sum / tokens_per_batch(options_),
-                  step.verdict.gradient_norm)});
+                  nonfinite_in_a_row_, step.number, shown(step.verdict.loss_sum / tokens_per_batch(options_)),
+                  shown(step.verdict.gradient_norm))});
 }
 
 void Trainer::report_start() const {

@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/sin.h>
@@ -110,6 +111,18 @@ TEST(Optimizer, KeepsAnFp32MasterOfBf16Weights) {
   // Weights that were updated in bf16 would not move by steps of a thousandth: the oracle is only met with a
   // master.
   expect_the_papers_algorithm(at::kBFloat16, 1.0 / 256);
+}
+
+TEST(Optimizer, LeavesWeightsWithoutGradientsFiniteAtTheSmallestEpsilon) {
+  AdamWOptions options = kOptions;
+  options.epsilon = 1e-38;  // fp32 has it still
+  for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+    ParameterStore store = tiny_store(storage);
+    SoloCommunicator data;
+    Optimizer optimizer(store, data, options, {.zero_stage = 1});
+    optimizer.update(0.01, 1);
+    EXPECT_TRUE(at::isfinite(store.values).all().item<bool>()) << toString(storage);
+  }
 }
 
 // Values after three steps of two data parallel ranks.

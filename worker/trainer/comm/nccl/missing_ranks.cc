@@ -47,7 +47,8 @@ std::optional<ToldPosition> read_position(std::string_view text) {
   return ToldPosition{{*issued, std::string(text.substr(last_at + kLast.size()))}, *rank};
 }
 
-std::string who_is_missing(const OperationLog::UnderWay& operation, const std::map<int, ToldPosition>& told) {
+std::optional<std::string> who_is_missing(const OperationLog::UnderWay& operation,
+                                          const std::map<int, ToldPosition>& told) {
   std::vector<std::string> sentences;
   std::vector<int> silent;
   for (const int member : operation.lane.members) {
@@ -69,9 +70,7 @@ std::string who_is_missing(const OperationLog::UnderWay& operation, const std::m
   if (!silent.empty())
     sentences.push_back(fmt::format(
         "no answer from rank {} of the group, whose process has ended or is stuck", fmt::join(silent, ", ")));
-  if (sentences.empty())
-    return "all ranks have come to it, so a device or a link between devices is stuck: look at the kernel's "
-           "log of the machines";
+  if (sentences.empty()) return std::nullopt;
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
 

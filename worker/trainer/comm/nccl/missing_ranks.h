@@ -20,8 +20,9 @@ struct ToldPosition {
 // Absent where it is no such text.
 std::optional<ToldPosition> read_position(std::string_view text);
 
-// What holds up this operation, in one sentence: "rank 2 of 4 has not come to it: ...". told: by rank of the
-// group, of those that answered.
-std::string who_is_missing(const OperationLog::UnderWay& operation, const std::map<int, ToldPosition>& told);
+// Who holds up this operation, in one sentence: "rank 2 of 4 has not come to it: ...". Absent where all have
+// come to it. told: by rank of the group, of those that answered.
+std::optional<std::string> who_is_missing(const OperationLog::UnderWay& operation,
+                                          const std::map<int, ToldPosition>& told);
 
 }  // namespace caravan::trainer

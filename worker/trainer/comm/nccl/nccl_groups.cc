@@ -16,7 +16,6 @@
 #include "worker/trainer/comm/nccl/notice_board.h"
 #include "worker/trainer/comm/nccl/stream_communicator.h"
 #include "worker/trainer/comm/nccl/watchdog.h"
-#include "worker/trainer/comm/overlap_wish.h"
 #include "worker/trainer/comm/rank_store.h"
 
 namespace caravan::trainer {
@@ -82,7 +81,7 @@ class NcclGroups {
          .neighbours =
              use == StreamUse::Pipeline ? neighbours_of(request.rank, request.size) : std::vector<int>(),
          .is_on_device = [](const at::Tensor& tensor) { return tensor.is_cuda(); },
-         .overlaps = wants_overlap(/*otherwise=*/true)},
+         .overlaps = options_.overlaps},
         watch_->watchdog);
   }
 

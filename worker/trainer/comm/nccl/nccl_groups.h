@@ -29,6 +29,7 @@ struct NcclOptions {
   // CommunicationError with the same words, has not ended the process within some seconds: it may be stuck
   // where nothing can wake it.
   std::function<void(const std::string& why)> give_up = {};
+  bool overlaps = true;  // overlap_wish.h
 };
 
 // Meets the others when the first group is asked for. Groups go before the factory.

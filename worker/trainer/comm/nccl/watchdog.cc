@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -10,14 +11,20 @@ namespace {
 
 constexpr const char* kAlarm = "alarm";
 constexpr const char* kVerdict = "verdict";
+constexpr const char* kAllHaveCome =
+    "all ranks have come to it, so a device or a link between devices is stuck: look at the kernel's log of "
+    "the machines";
 
 std::string position_key(const Lane& lane, int member) {
   return fmt::format("position/{}/{}", lane.name, member);
 }
 
+std::string name_of(const OperationLog::UnderWay& operation) {
+  return fmt::format("operation number {} in {}, {}", operation.number, operation.lane.name, operation.words);
+}
+
 std::string words_of(const OperationLog::UnderWay& operation) {
-  return fmt::format("operation number {} in {}, {}, as rank {} of the group", operation.number,
-                     operation.lane.name, operation.words, operation.lane.rank);
+  return fmt::format("{}, as rank {} of the group", name_of(operation), operation.lane.rank);
 }
 
 double seconds_of(std::chrono::milliseconds time) {
@@ -71,10 +78,10 @@ void Watchdog::look(Clock::time_point now) {
     if (verdict_ || has_stopped_) return;
   }
   try {
-    const std::vector<OperationLog::UnderWay> first = log_.first_under_way(now);
+    std::vector<OperationLog::UnderWay> first = log_.first_under_way(now);
     find_failure(first);
     hear_the_others(now);
-    find_overdue(first, now);
+    find_overdue(std::move(first), now);
   } catch (const std::exception& error) {
     // Without the board nobody can be asked. Who is behind it, the first rank, has ended.
     conclude(
@@ -97,20 +104,17 @@ void Watchdog::hear_the_others(Clock::time_point now) {
   if (!board_.find(kAlarm)) return;
   if (const auto verdict = board_.find(kVerdict)) return conclude(*verdict, /*tell_others=*/false);
   if (alarm_ && now - alarm_->raised >= options_.answer_time)
-    return conclude(judge(alarm_->operation), /*tell_others=*/true);
+    return conclude(judge(*alarm_), /*tell_others=*/true);
   if (!told_) tell_positions();
 }
 
 // The first of them, by time: what stands behind it waits for it.
-void Watchdog::find_overdue(const std::vector<OperationLog::UnderWay>& first, Clock::time_point now) {
-  if (alarm_) return;
-  const OperationLog::UnderWay* oldest = nullptr;
-  for (const OperationLog::UnderWay& operation : first) {
-    if (oldest == nullptr || operation.since < oldest->since) oldest = &operation;
-  }
-  if (oldest == nullptr || now - oldest->since < options_.timeout) return;
-  alarm_ = Alarm{*oldest, now};
-  board_.put(kAlarm, fmt::format("rank {}: {}", options_.rank, words_of(*oldest)));
+void Watchdog::find_overdue(std::vector<OperationLog::UnderWay> first, Clock::time_point now) {
+  if (alarm_ || first.empty()) return;
+  std::ranges::stable_sort(first, {}, &OperationLog::UnderWay::since);
+  if (now - first.front().since < options_.timeout) return;
+  alarm_ = Alarm{std::move(first), now};
+  board_.put(kAlarm, fmt::format("rank {}: {}", options_.rank, words_of(alarm_->first.front())));
 }
 
 void Watchdog::tell_positions() {
@@ -119,15 +123,34 @@ void Watchdog::tell_positions() {
   told_ = true;
 }
 
-std::string Watchdog::judge(const OperationLog::UnderWay& operation) {
+std::map<int, ToldPosition> Watchdog::told_of(const Lane& lane) {
   std::map<int, ToldPosition> told;
-  for (const int member : operation.lane.members) {
-    const auto text = board_.find(position_key(operation.lane, member));
+  for (const int member : lane.members) {
+    const auto text = board_.find(position_key(lane, member));
     if (!text) continue;
     if (const auto position = read_position(*text)) told[member] = *position;
   }
-  return fmt::format("rank {}: {} has not ended within {:g} s: {}", options_.rank, words_of(operation),
-                     seconds_of(options_.timeout), who_is_missing(operation, told));
+  return told;
+}
+
+// An operation to which all have come may stand still because of another lane, in which somebody is missing.
+// What has ended since the alarm holds nobody up.
+std::string Watchdog::judge(const Alarm& alarm) {
+  const auto verdict_on = [&](const OperationLog::UnderWay& operation, const std::string& why) {
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(alarm.raised - operation.since);
+    return fmt::format("rank {}: {} has not ended within {:g} s: {}", options_.rank, words_of(operation),
+                       seconds_of(std::min(age, options_.timeout)), why);
+  };
+  const OperationLog::UnderWay& overdue = alarm.first.front();
+  for (const OperationLog::UnderWay& operation : alarm.first) {
+    if (operation.operation->finished()) continue;
+    const auto missing = who_is_missing(operation, told_of(operation.lane));
+    if (!missing) continue;
+    if (&operation == &overdue) return verdict_on(operation, *missing);
+    return verdict_on(operation, fmt::format("{}; all have come to {}, which has not ended within {:g} s",
+                                             *missing, name_of(overdue), seconds_of(options_.timeout)));
+  }
+  return verdict_on(overdue, kAllHaveCome);
 }
 
 // Who cannot be told sees the same sooner or later.

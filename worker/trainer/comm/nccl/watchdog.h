@@ -4,10 +4,10 @@
 // A device that waits for another says nothing, and NCCL alone gives up after ten minutes without a word
 // about who was missing. Here an operation that is under way for longer than the time-out is an alarm on the
 // board; whoever sees it says how far it has come in each of its lanes; who raised it names those who are
-// behind, and that verdict is for all ranks. An operation that failed is a verdict at once. Each rank that
-// hears one aborts its groups, so that the device goes on and the next call, or wait, of the thread that
-// trains throws. At the job's end ranks go one by one, and the board with the first: whoever has stopped by
-// then misses none of them.
+// behind, in whichever of its own lanes, and that verdict is for all ranks. An operation that failed is a
+// verdict at once. Each rank that hears one aborts its groups, so that the device goes on and the next call,
+// or wait, of the thread that trains throws. At the job's end ranks go one by one, and the board with the
+// first: whoever has stopped by then misses none of them.
 //
 // look() is the whole of it, once a second by a thread of its own; tests call it themselves.
 #pragma once
@@ -15,6 +15,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,15 +64,16 @@ class Watchdog {
 
  private:
   struct Alarm {
-    OperationLog::UnderWay operation;
+    std::vector<OperationLog::UnderWay> first;  // of each lane, by time: that one first which is overdue
     Clock::time_point raised;
   };
 
   void hear_the_others(Clock::time_point now);
   void find_failure(const std::vector<OperationLog::UnderWay>& first);
-  void find_overdue(const std::vector<OperationLog::UnderWay>& first, Clock::time_point now);
+  void find_overdue(std::vector<OperationLog::UnderWay> first, Clock::time_point now);
   void tell_positions();
-  std::string judge(const OperationLog::UnderWay& operation);
+  std::map<int, ToldPosition> told_of(const Lane& lane);
+  std::string judge(const Alarm& alarm);
   void conclude(const std::string& verdict, bool tell_others);
   void tell_verdict(const std::string& verdict);
 

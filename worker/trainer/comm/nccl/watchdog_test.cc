@@ -57,10 +57,12 @@ struct RankUnderWatch {
     watchdog.enter(lane());
   }
 
-  Lane lane() const { return {.name = "data-0", .members = {0, 1, 2}, .rank = rank}; }
-  std::shared_ptr<ScriptedOperation> issue(const std::string& words) {
+  Lane lane(const std::string& name = "data-0") const {
+    return {.name = name, .members = {0, 1, 2}, .rank = rank};
+  }
+  std::shared_ptr<ScriptedOperation> issue(const std::string& words, const std::string& in = "data-0") {
     auto operation = std::make_shared<ScriptedOperation>();
-    watchdog.note(lane(), words, operation);
+    watchdog.note(lane(in), words, operation);
     return operation;
   }
 
@@ -143,6 +145,31 @@ TEST_F(ThreeRanks, WhereAllHaveComeTheDeviceIsToBlame) {
   look(seconds(1));
   look_until_judged(kTimeout + seconds(2));
   EXPECT_THAT(verdict_of(first), HasSubstr("all ranks have come to it, so a device or a link"));
+}
+
+TEST_F(ThreeRanks, WhoIsMissingInALaterLaneIsNamedBeforeADeviceIsBlamed) {
+  for (RankUnderWatch* rank : alive) rank->issue("all-reduce of 8 bytes");
+  for (RankUnderWatch* rank : alive) rank->watchdog.enter(rank->lane("tensor-0"));
+  for (RankUnderWatch* rank : {&first, &second}) rank->issue("all-gather of 16 bytes", "tensor-0");
+  look(seconds(1));
+  look_until_judged(kTimeout + seconds(2));
+  EXPECT_EQ(verdict_of(first),
+            "rank 10: operation number 1 in tensor-0, all-gather of 16 bytes, as rank 0 of the group has not "
+            "ended within 60 s: rank 2 of the group (rank 12 of the job) has not come to it: it has made no "
+            "call there; all have come to operation number 1 in data-0, all-reduce of 8 bytes, which has not "
+            "ended within 60 s");
+}
+
+TEST_F(ThreeRanks, WhatEndsBetweenAlarmAndJudgementIsNotToBlame) {
+  for (RankUnderWatch* rank : alive) rank->issue("all-reduce of 8 bytes");
+  for (RankUnderWatch* rank : alive) rank->watchdog.enter(rank->lane("tensor-0"));
+  const auto late = first.issue("all-gather of 16 bytes", "tensor-0");
+  look(seconds(1));
+  look(kTimeout + seconds(2));
+  late->is_finished = true;
+  look_until_judged(kTimeout + seconds(3));
+  EXPECT_THAT(verdict_of(first), AllOf(HasSubstr("operation number 1 in data-0"),
+                                       HasSubstr("all ranks have come to it, so a device or a link")));
 }
 
 TEST_F(ThreeRanks, AnOperationThatEndsInTimeIsNoAlarm) {

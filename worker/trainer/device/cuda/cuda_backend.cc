@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "worker/trainer/comm/nccl/nccl_groups.h"
+#include "worker/trainer/comm/overlap_wish.h"
 #include "worker/trainer/device/cuda/library_attention.h"
 #include "worker/trainer/device/cuda/own_kernels.h"
 #include "worker/trainer/device/cuda/stream.h"
@@ -126,11 +127,16 @@ class CudaBackend final : public DeviceBackend {
   const kernels::KernelTable& kernels() const override { return kernels_; }
   std::string description() const override { return description_; }
 
-  GroupFactory groups(const RendezvousOptions& options, GiveUp give_up) const override {
+  Result<GroupFactory> groups(const RendezvousOptions& options, GiveUp give_up) const override {
+    const Result<bool> overlaps = wants_overlap(/*otherwise=*/true);
+    if (!overlaps) return tl::unexpected(overlaps.error());
+    Result<GroupFactory> hosts = services_.groups_of_hosts(options);
+    if (!hosts) return hosts;
     return nccl_groups({.rendezvous = options,
                         .device = device_,
-                        .hosts = services_.groups_of_hosts(options),
-                        .give_up = std::move(give_up)});
+                        .hosts = *std::move(hosts),
+                        .give_up = std::move(give_up),
+                        .overlaps = *overlaps});
   }
 
   std::unique_ptr<DeviceMarks> marks() const override { return stream_marks(); }
@@ -184,6 +190,8 @@ std::string name_of(at::Device device) {
 
 Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
                                                    const HostServices& services) {
+  const Result<std::string> attention_wish = kernels::gpu::wished_attention();
+  if (!attention_wish) return tl::unexpected(attention_wish.error());
   prepare_environment_for_nccl();
   // So that products, too, add in the same order every time; cuBLAS reads it once, when it first starts.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
@@ -193,7 +201,8 @@ Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
   c10::cuda::set_device(device->index());
   static std::once_flag told;
   std::call_once(told, [] { allocator::attachAllocatorTraceTracker(tell_listener); });
-  const auto attention = kernels::gpu::choose_attention(request.attention, request.storage, *device);
+  const auto attention =
+      kernels::gpu::choose_attention(*attention_wish, request.attention, request.storage, *device);
   return std::make_unique<CudaBackend>(*device, name_of(*device), attention, services);
 }
 

@@ -16,7 +16,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -230,14 +229,6 @@ std::string objection_to(const AttentionKernels& kernels, const std::vector<int6
   }
 }
 
-std::string wished_attention() {
-  const char* const wanted = std::getenv("CARAVAN_ATTENTION");
-  const std::string wish = wanted == nullptr ? "" : wanted;
-  if (wish.empty() || wish == "cuDNN" || wish == "flash" || wish == "plain") return wish;
-  throw std::runtime_error("CARAVAN_ATTENTION is '" + wish +
-                           "': take cuDNN, flash or plain, or leave it out");
-}
-
 AttentionKernels chosen_of(const Candidate& candidate, const std::string& objections,
                            const AttentionShape& shape, const at::TensorOptions& options) {
   const std::string objection = objection_to(candidate.with_flash, {40, 88, 128}, shape, options);
@@ -251,11 +242,18 @@ AttentionKernels chosen_of(const Candidate& candidate, const std::string& object
 
 }  // namespace
 
-AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType storage, at::Device device) {
+Result<std::string> wished_attention() {
+  const char* const wanted = std::getenv("CARAVAN_ATTENTION");
+  const std::string wish = wanted == nullptr ? "" : wanted;
+  if (wish.empty() || wish == "cuDNN" || wish == "flash" || wish == "plain") return wish;
+  return bad_input("CARAVAN_ATTENTION is '" + wish + "': take cuDNN, flash or plain, or leave it out");
+}
+
+AttentionKernels choose_attention(const std::string& wish, const AttentionShape& shape,
+                                  at::ScalarType storage, at::Device device) {
   const Candidate candidates[] = {
       {"cuDNN", both<CuDnn, Flash</*kFixesOrder=*/false>>(), both<CuDnn, Plain>()},
       {"flash", both<Flash<true>, Flash<true>>(), both<Flash<true>, Plain>()}};
-  const std::string wish = wished_attention();
   const at::TensorOptions options = at::device(device).dtype(storage);
   std::string objections;
   for (const Candidate& candidate : candidates) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "worker/trainer/device/open_backend.h"
 
 namespace caravan::trainer {
@@ -26,6 +28,16 @@ TEST(DevicePlugin, LoadsAndSaysThatThereIsNoDevice) {
       device.error().message,
       AllOf(HasSubstr("spec.resources.device.kind is GPU, but CUDA finds no device on this machine ("),
             HasSubstr("run the job where there is a GPU with NVIDIA's driver for CUDA 13")));
+}
+
+TEST(DevicePlugin, AnAttentionThatItDoesNotKnowIsBadInputOnAnyMachine) {
+  setenv("CARAVAN_ATTENTION", "fast", /*overwrite=*/1);
+  const auto device = open_backend(options_for_a_gpu(), PLUGIN_FOLDER);
+  unsetenv("CARAVAN_ATTENTION");
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().code, ExitCode::kBadInput);
+  EXPECT_EQ(device.error().message,
+            "CARAVAN_ATTENTION is 'fast': take cuDNN, flash or plain, or leave it out");
 }
 
 }  // namespace
