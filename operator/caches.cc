@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
 #include "operator/kept_fields.h"
@@ -26,11 +30,20 @@ bool is_unplanned(const kube::Json& job) {
                            has_condition(job, conditions::kPlanned, "False"));
 }
 
-// For machines, not for a queue that gives them.
-bool waits_for_machines(const kube::Json& job) {
-  return !is_over(job) && !has_condition(job, conditions::kSuspended, "True") &&
-         has_condition(job, conditions::kScheduled, "False") &&
-         kube::text_at(*condition_of(job, conditions::kScheduled), {"reason"}) != reasons::kWaitingForQuota;
+// Of a job that machines alone would not help.
+constexpr std::array<std::string_view, 4> kOtherReasons{reasons::kWaitingForQuota, reasons::kNotAllowed,
+                                                        reasons::kNoDomain, reasons::kPodsGated};
+// The same, in words of the scheduler and of the API server that the condition quotes: a claim that is
+// missing or has no volume, a quota that is used up.
+constexpr std::array<std::string_view, 3> kOtherCauses{
+    "persistentvolumeclaim \"", "unbound immediate PersistentVolumeClaims", "exceeded quota"};
+
+bool lacks_something_else(const kube::Json& scheduled) {
+  const std::string reason = kube::text_at(scheduled, {"reason"});
+  const std::string message = kube::text_at(scheduled, {"message"});
+  return std::ranges::find(kOtherReasons, reason) != kOtherReasons.end() ||
+         std::ranges::any_of(
+             kOtherCauses, [&](std::string_view cause) { return message.find(cause) != std::string::npos; });
 }
 
 std::string created_at(const kube::Json& job) {
@@ -43,6 +56,14 @@ JobFacts read_facts(const kube::Json& job) {
 }
 
 }  // namespace
+
+bool waits_for_machines(const kube::Json& job) {
+  const bool goes_on =
+      !is_over(job) && !kube::is_being_deleted(job) && !has_condition(job, conditions::kSuspended, "True");
+  const bool has_quota = kube::flag_at(job, {"status", "gang", "admitted"});
+  return goes_on && !has_quota && has_condition(job, conditions::kScheduled, "False") &&
+         !lacks_something_else(*condition_of(job, conditions::kScheduled));
+}
 
 WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer& observer,
                              const Options& options, Enqueue enqueue, Forget forget)

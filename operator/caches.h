@@ -27,6 +27,10 @@ struct CacheState {
   Clock::Duration age;  // since the server last told anything of it
 };
 
+// For machines that it could use now: not for a queue, an administrator, or what somebody else has to make
+// first.
+bool waits_for_machines(const kube::Json& job);
+
 class WatchedCaches {
  public:
   struct Options {

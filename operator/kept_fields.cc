@@ -243,7 +243,7 @@ std::optional<Json> kept_of_node(const Json& node) {
   JsonObject status = fields_of(node, {"status"}, {"allocatable"});
   status["conditions"] = conditions_of(node, {"Ready"}, fields);
   return JsonObject{{"metadata", fields_of(node, {"metadata"}, {"name", "uid", "resourceVersion", "labels"})},
-                    {"spec", fields_of(node, {"spec"}, {"unschedulable"})},
+                    {"spec", fields_of(node, {"spec"}, {"unschedulable", "taints"})},
                     {"status", std::move(status)}};
 }
 

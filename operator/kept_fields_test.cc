@@ -296,12 +296,13 @@ TEST(KeptFields, AChangeOfAJobsMetadataIsStillAChange) {
 TEST(KeptFields, ANodeReadsTheSameAfterwards) {
   const Json node = parsed(R"({"metadata": {"name": "n", "uid": "u", "resourceVersion": "7",
       "labels": {"nvidia.com/gpu.product": "H100", "zone": "a"}, "annotations": {"a": "b"}},
-      "spec": {"unschedulable": true, "podCIDR": "10.0.0.0/24"},
+      "spec": {"unschedulable": true, "taints": [{"key": "repair", "effect": "NoSchedule"}], "podCIDR": "10.0.0.0/24"},
       "status": {"allocatable": {"cpu": "64", "nvidia.com/gpu": "8"}, "images": [{"names": ["a"]}],
                  "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}]}})");
   const auto kept = kept_of_node(node);
   ASSERT_TRUE(kept);
   EXPECT_EQ(read_node(*kept), read_node(node));
+  EXPECT_EQ(read_node(*kept).taints.size(), 1U);
   EXPECT_EQ(kube::find(*kept, {"status", "images"}), nullptr);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <regex>
 
 #include "common/arguments/parse_error.h"
@@ -20,16 +21,25 @@ constexpr char kDescription[] =
 constexpr char kCheckDescription[] =
     "Looks whether an operator is ready and leads, and whether the API server takes a job; keeps nothing.";
 
-// "10.0.0.10/32" or "kube-system/k8s-app=kube-dns".
-NameServers read_name_servers(const std::string& text) {
+// Addresses as a NetworkPolicy takes them, such as "10.0.0.10/32".
+bool is_cidr(const std::string& text) {
   const auto slash = text.find('/');
-  const auto equals = text.find('=', slash);
-  if (slash == 0 || slash == std::string::npos || slash + 1 == text.size() || equals == slash + 1)
-    throw CLI::ValidationError("--dns", "'" + text + "' is neither ADDRESS/BITS nor NAMESPACE/LABEL=VALUE");
-  if (equals == std::string::npos) return {.addresses = text};
-  return {.name_space = text.substr(0, slash),
-          .label = text.substr(slash + 1, equals - slash - 1),
-          .value = text.substr(equals + 1)};
+  if (slash == std::string::npos || !is_ip_address(text.substr(0, slash))) return false;
+  unsigned bits = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + slash + 1, end, bits);
+  const unsigned most = text.find(':') == std::string::npos ? 32U : 128U;
+  return read.ec == std::errc() && read.ptr == end && bits <= most;
+}
+
+NameServers read_name_servers(const std::string& text) {
+  static const std::regex kPods(
+      "([a-z0-9][a-z0-9-]*)/([A-Za-z0-9][A-Za-z0-9._/-]*)=([A-Za-z0-9][A-Za-z0-9._-]*)");
+  std::smatch parts;
+  if (std::regex_match(text, parts, kPods))
+    return {.name_space = parts.str(1), .label = parts.str(2), .value = parts.str(3)};
+  if (is_cidr(text)) return {.addresses = text};
+  throw CLI::ValidationError("--dns", "'" + text + "' is neither ADDRESS/BITS nor NAMESPACE/LABEL=VALUE");
 }
 
 // Of a DNS name or an IP address.

@@ -52,15 +52,16 @@ TEST(Options, WorkersOnGpusMayHaveAnImageOfTheirOwn) {
 TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
   const ParsedOptions usual = parse({"--worker-image", "w:1"});
   EXPECT_EQ(std::get<OperatorOptions>(usual).name_servers.size(), 3U);
-  const ParsedOptions parsed =
-      parse({"--worker-image", "w:1", "--dns", "10.0.0.10/32", "--dns", "names/a.b/c=d"});
+  const ParsedOptions parsed = parse(
+      {"--worker-image", "w:1", "--dns", "10.0.0.10/32", "--dns", "names/a.b/c=d", "--dns", "fd00::10/128"});
   const auto& given = std::get<OperatorOptions>(parsed).name_servers;
-  ASSERT_EQ(given.size(), 2U);
+  ASSERT_EQ(given.size(), 3U);
   EXPECT_EQ(given[0].addresses, "10.0.0.10/32");
   EXPECT_EQ(given[0].name_space, "");
   EXPECT_EQ(given[1].name_space, "names");
   EXPECT_EQ(given[1].label, "a.b/c");
   EXPECT_EQ(given[1].value, "d");
+  EXPECT_EQ(given[2].addresses, "fd00::10/128");
 }
 
 TEST(Options, NamesOfTheJobServiceAreSaidTogether) {
@@ -94,7 +95,15 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
       {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
       {{"--worker-image", "w", "--dns", "10.0.0.10"}, "--dns"},
       {{"--worker-image", "w", "--cores-per-gpu", "-1"}, "--cores-per-gpu"},
+      {{"--worker-image", "w", "--dns", "10.0.0.10/33"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "10.0.0.10/"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "10.0.0.10/-1"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "10.0.0.10/32x"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "fd00::10/129"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "foo/32"}, "--dns"},
       {{"--worker-image", "w", "--dns", "kube-system/=kube-dns"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "kube-system/k8s-app="}, "--dns"},
+      {{"--worker-image", "w", "--dns", "Kube-System/k8s-app=kube-dns"}, "--dns"},
       {{"--worker-image", "w", "--agent-patience-seconds", "1"}, "--agent-patience-seconds"},
       {{"--worker-image", "w", "--service-names", "a,b,DNS:c"}, "--service-names"},
       {{"--worker-image", "w", "--service-names", "a:b"}, "--service-names"},

@@ -39,13 +39,14 @@ QueueWatch::QueueWatch(kube::Client& client, Clock& clock, kube::Observer& obser
               .flavors = flavors_->store(),
               .workload_priorities = workload_priorities_->store(),
               .pod_priorities = pod_priorities_->store(),
-              .api = [this] { return api_.load(); }} {}
+              .api = [this] { return answer().api; },
+              .trouble = [this] { return answer().trouble; }} {}
 
 std::unique_ptr<kube::Informer> QueueWatch::watch(const kube::Resource& resource, Keep keep) {
   return std::make_unique<kube::Informer>(client_, clock_, kube::system_random(), observer_,
                                           kube::InformerOptions{.path = {.resource = resource}, .keep = keep},
                                           [this](const kube::Change&) {
-                                            if (api_ == Api::kServed) handlers_.on_change();
+                                            if (answer().api == Api::kServed) handlers_.on_change();
                                           });
 }
 
@@ -55,9 +56,9 @@ void QueueWatch::start() {
 
 void QueueWatch::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const Api found = ask({.stop = stop});
-    if (found == Api::kServed) break;
-    become(found);
+    Answer found = ask({.stop = stop});
+    if (found.api == Api::kServed) break;
+    if (!stop.stop_requested()) become(std::move(found));
     clock_.sleep_until(clock_.now() + kAskAgain, stop);
   }
   if (stop.stop_requested()) return;
@@ -66,14 +67,16 @@ void QueueWatch::run(const std::stop_token& stop) {
   for (kube::Informer* informer : all) {
     while (!informer->wait_until_synced({.stop = stop, .deadline = clock_.now() + kFilled})) {
       if (stop.stop_requested()) return;
-      log_line(spdlog::level::warn, "a cache of the queues does not fill",
-               {{"resource", informer->path().resource.plural}});
+      const std::string& plural = informer->path().resource.plural;
+      log_line(spdlog::level::warn, "a cache of the queues does not fill", {{"resource", plural}});
+      become({.trouble = fmt::format("its {} have not been listed within {} s; the operator's log says why",
+                                     plural, kFilled.count())});
     }
   }
-  become(Api::kServed);
+  become({.api = Api::kServed});
 }
 
-QueueWatch::Api QueueWatch::ask(const CallContext& context) {
+QueueWatch::Answer QueueWatch::ask(const CallContext& context) {
   const std::array<kube::ResourcePath, 4> needed{
       kube::ResourcePath{.resource = kWorkloads, .name_space = name_space_},
       {.resource = kResourceFlavors},
@@ -82,16 +85,27 @@ QueueWatch::Api QueueWatch::ask(const CallContext& context) {
   for (const kube::ResourcePath& path : needed) {
     const auto page = client_.list_page(context, path, {.limit = 1, .part = kube::Part::kMetadata});
     if (page) continue;
-    if (page.error().is_not_found()) return Api::kAbsent;
-    return page.error().is_forbidden() ? Api::kRefused : Api::kUnknown;
+    if (page.error().is_not_found()) return {.api = Api::kAbsent};
+    if (page.error().is_forbidden()) return {.api = Api::kRefused};
+    return {.trouble = page.error().message};
   }
-  return Api::kServed;
+  return {.api = Api::kServed};
 }
 
-void QueueWatch::become(Api api) {
-  if (api_.exchange(api) == api) return;
-  if (api == Api::kServed) log_line(spdlog::level::info, "Kueue is there: jobs may wait in its queues", {});
+void QueueWatch::become(Answer answer) {
+  const bool is_served = answer.api == Api::kServed;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (answer_ == answer) return;
+    answer_ = std::move(answer);
+  }
+  if (is_served) log_line(spdlog::level::info, "Kueue is there: jobs may wait in its queues", {});
   handlers_.on_change();
+}
+
+QueueWatch::Answer QueueWatch::answer() const {
+  const std::scoped_lock lock(mutex_);
+  return answer_;
 }
 
 }  // namespace caravan::controller

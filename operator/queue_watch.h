@@ -1,13 +1,13 @@
 // The local copies of what Kueue knows, in a cluster that has it.
 //
 // A cluster may have no Kueue, get it later, or not let this operator use it. So its API is asked for until
-// it is there, and only then is it watched: a watch of something that is absent would fail for ever. Safe
-// from several threads.
+// it is there, and only then is it watched: a watch of something that is absent would fail for ever. What
+// keeps it from being known is told. Safe from several threads.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,16 +36,23 @@ class QueueWatch {
   using Api = QueueView::Api;
   using Keep = std::optional<kube::Json> (*)(const kube::Json&);
   std::unique_ptr<kube::Informer> watch(const kube::Resource& resource, Keep keep);
+  struct Answer {
+    Api api = Api::kUnknown;
+    std::string trouble = {};
+    bool operator==(const Answer&) const = default;
+  };
   void run(const std::stop_token& stop);
-  Api ask(const CallContext& context);
-  void become(Api api);
+  Answer ask(const CallContext& context);
+  void become(Answer answer);
+  Answer answer() const;
 
   kube::Client& client_;
   Clock& clock_;
   kube::Observer& observer_;
   std::string name_space_;
   Handlers handlers_;
-  std::atomic<Api> api_{Api::kUnknown};
+  mutable std::mutex mutex_;
+  Answer answer_;
   std::unique_ptr<kube::Informer> workloads_;
   std::unique_ptr<kube::Informer> flavors_;
   std::unique_ptr<kube::Informer> workload_priorities_;

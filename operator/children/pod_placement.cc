@@ -30,6 +30,13 @@ void add_texts(const Texts& more, JsonObject& to, const char* name) {
   for (const auto& [key, value] : more) texts.emplace(key, value);
 }
 
+// Null: the node has none.
+const Texts* labels_of_domain(const PodPlacement& placement, int node) {
+  const auto index = static_cast<std::size_t>(node);
+  if (index >= placement.domain_of_node.size() || placement.domain_of_node[index] < 0) return nullptr;
+  return &placement.domains[static_cast<std::size_t>(placement.domain_of_node[index])];
+}
+
 // As a preference: the pod goes elsewhere where there is no room.
 void prefer(const Texts& node_labels, JsonObject& spec) {
   JsonArray requirements;
@@ -57,6 +64,11 @@ std::string domain_name(const Texts& node_labels) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string domain_of(const PodPlacement& placement, int node) {
+  const Texts* domain = labels_of_domain(placement, node);
+  return domain == nullptr ? "" : domain_name(*domain);
+}
+
 void place(const PodPlacement& placement, int node, JsonObject& metadata, JsonObject& spec) {
   const auto index = static_cast<std::size_t>(node);
   add_texts(placement.labels, metadata, "labels");
@@ -67,13 +79,13 @@ void place(const PodPlacement& placement, int node, JsonObject& metadata, JsonOb
   if (index < placement.topology_index.size())
     add_texts({{labels::kTopologyIndex, std::to_string(placement.topology_index[index])}}, metadata,
               "labels");
-  if (index >= placement.domain_of_node.size() || placement.domain_of_node[index] < 0) return;
-  const Texts& domain = placement.domains[static_cast<std::size_t>(placement.domain_of_node[index])];
-  add_texts({{labels::kTopologyDomain, domain_name(domain)}}, metadata, "labels");
+  const Texts* domain = labels_of_domain(placement, node);
+  if (domain == nullptr) return;
+  add_texts({{labels::kTopologyDomain, domain_name(*domain)}}, metadata, "labels");
   if (placement.domains_are_preferred) {
-    prefer(domain, spec);
+    prefer(*domain, spec);
   } else {
-    add_texts(domain, spec, "nodeSelector");
+    add_texts(*domain, spec, "nodeSelector");
   }
 }
 

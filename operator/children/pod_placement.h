@@ -30,6 +30,8 @@ struct PodPlacement {
 
 // The hash by which a pod's label names its domain.
 std::string domain_name(const std::map<std::string, std::string>& node_labels);
+// That of the domain in which the placement wants the pod of that node; empty: in none.
+std::string domain_of(const PodPlacement& placement, int node);
 
 // Adds it to the pod of that node; what the pod says already of its own stays.
 void place(const PodPlacement& placement, int node, kube::JsonObject& metadata, kube::JsonObject& spec);

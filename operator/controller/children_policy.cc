@@ -84,7 +84,7 @@ void add_pod_group(const Job& job, const v1alpha1::JobPlan& plan, std::vector<Ef
 
 void add_pods(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan, TimePoint now,
               ChildrenVerdict& verdict) {
-  const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
+  const PodsVerdict pods = judge_pods(job, snapshot, plan.nodes(), now);
   if (!pods.created.empty()) add_pod_group(job, plan, verdict.effects);
   for (const PodView* pod : pods.deleted) verdict.effects.emplace_back(DeletePod{pod->name, pod->uid});
   for (const int node : pods.created) verdict.effects.emplace_back(CreatePod{node});

@@ -81,7 +81,8 @@ class Decider {
       if (replace_losses()) return;
     }
     make_children();
-    take(judge_placement(seen_, status(), decision_.plan, domains_, settings_, now_));
+    const std::string why_no_pods = queue_->makes_no_pods ? queue_->message : "";
+    take(judge_placement(seen_, status(), decision_.plan, domains_, why_no_pods, settings_, now_));
     show_steps();
   }
 
@@ -296,7 +297,7 @@ class Decider {
 
   // False: there is none that the pods could be made for.
   bool choose_domains() {
-    domains_ = judge_domains(seen_, decision_.plan, settings_);
+    domains_ = judge_domains(seen_, decision_.plan, settings_, now_);
     take(domains_);
     const auto provider = gang_provider(job_);
     if (provider != v1alpha1::Gang::Kueue) decision_.placement = domains_.placement;

@@ -275,6 +275,52 @@ TEST(Decide, AJobThatCannotBePlannedNowCanStillBeSuspendedAndStillEnds) {
   EXPECT_EQ(decide_at(snapshot).status.state(), "Complete");
 }
 
+TEST(Decide, PodsOfAFailureThatTheCoordinatorToldHaveAMinuteToEndByThemselves) {
+  Snapshot reported = running_job();
+  reported.progress->result.emplace();
+  reported.progress->result->set_result("Failed");
+  reported.progress->result->set_reason(reasons::kNonFiniteLoss);
+  Snapshot written = running_job();
+  written.progress.reset();
+  written.pods[0] = ended_pod(0, 1, kStart);
+  written.pods[0].last_words = R"({"result": "Failed", "reason": "NonFiniteLoss"})";
+  for (Snapshot* snapshot : {&reported, &written}) {
+    const Decision failed = decide_at(*snapshot);
+    EXPECT_EQ(condition(failed, conditions::kFailed).reason(), reasons::kNonFiniteLoss);
+    EXPECT_THAT(effects_of(failed), IsEmpty()) << "their logs would go with them";
+    snapshot->job.status = failed.status;
+    const Decision waiting = decide_at(*snapshot, kStart + 59s);
+    EXPECT_THAT(effects_of(waiting), IsEmpty());
+    EXPECT_EQ(waiting.look_again, 1s);
+  }
+  EXPECT_THAT(effects_of(decide_at(reported, kStart + 60s)),
+              ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_THAT(effects_of(decide_at(written, kStart + 60s)), ElementsAre("delete train-1-a1"));
+}
+
+TEST(Decide, APodWithoutAMachineGoesWithItsJob) {
+  Snapshot snapshot = running_job();
+  snapshot.progress->result.emplace();
+  snapshot.progress->result->set_result("Failed");
+  snapshot.progress->result->set_reason(reasons::kNonFiniteLoss);
+  snapshot.pods[1].phase = PodPhase::kPending;
+  snapshot.pods[1].machine.clear();
+  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("delete train-1-a1")) << "it has nothing to say";
+}
+
+// Its coordinator would begin another attempt.
+TEST(Decide, PodsOfAJobThatTheOperatorGivesUpGoAtOnce) {
+  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 0})");
+  v1alpha1::JobEvent& died = snapshot.progress->event.emplace();
+  died.set_attempt(1);
+  died.set_reason(reasons::kRankFailed);
+  died.set_restarting(true);
+  died.set_counts(true);
+  const Decision failed = decide_at(snapshot);
+  EXPECT_EQ(condition(failed, conditions::kFailed).reason(), reasons::kMaxRestartsReached);
+  EXPECT_THAT(effects_of(failed), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+}
+
 TEST(Decide, NothingIsMadeAgainAfterTheEnd) {
   Snapshot snapshot = running_job();
   snapshot.pods[0] = ended_pod(0, 0, kStart);

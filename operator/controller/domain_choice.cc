@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "operator/children/pod_placement.h"
@@ -14,24 +15,27 @@ struct Left {
   explicit Left(const std::vector<Domain>& domains) {
     for (const Domain& domain : domains) {
       room.push_back(domain.room);
+      unclaimed.push_back(domain.room - std::min(domain.room, domain.claimed));
       capacity.push_back(domain.capacity);
     }
   }
 
   void take(int domain, int pods) {
     if (domain == kNoDomain) return;
-    room[static_cast<std::size_t>(domain)] -= pods;
-    capacity[static_cast<std::size_t>(domain)] -= pods;
+    for (std::vector<int>* of_domain : {&room, &unclaimed, &capacity})
+      (*of_domain)[static_cast<std::size_t>(domain)] -= pods;
   }
 
   std::vector<int> room = {};
+  std::vector<int> unclaimed = {};
   std::vector<int> capacity = {};
 };
 
 // Which domain nodes of the job have by their pods.
 class DomainsOfPods {
  public:
-  DomainsOfPods(const std::vector<PodView>& pods, const std::vector<Domain>& domains) {
+  DomainsOfPods(const std::vector<PodView>& pods, const std::vector<Domain>& domains,
+                const std::optional<TimePoint>& in_vain_if_made_by) {
     std::map<std::string, int> named;
     for (std::size_t i = 0; i < domains.size(); ++i)
       named.emplace(domain_name(domains[i].node_labels), static_cast<int>(i));
@@ -40,12 +44,17 @@ class DomainsOfPods {
       if (!pod.alive() || domain == named.end()) continue;
       any_.emplace(pod.node, domain->second);
       if (pod.bound()) bound_.emplace(pod.node, domain->second);
+      if (!pod.bound() && !pod.gated && in_vain_if_made_by && pod.created_at <= *in_vain_if_made_by)
+        in_vain_.insert(pod.node);
     }
   }
 
   // That pods of the copy have already, bound ones or any; kNoDomain: none has one.
   int of_bound(const std::vector<int>& group) const { return first_of(group, bound_); }
   int of_any(const std::vector<int>& group) const { return first_of(group, any_); }
+  bool wait_in_vain(const std::vector<int>& group) const {
+    return std::ranges::any_of(group, [this](int node) { return in_vain_.contains(node); });
+  }
 
  private:
   static int first_of(const std::vector<int>& group, const std::map<int, int>& domain_of_node) {
@@ -57,30 +66,49 @@ class DomainsOfPods {
 
   std::map<int, int> bound_;
   std::map<int, int> any_;
+  std::set<int> in_vain_;
 };
 
-// Of those with room for so many pods, the one that has least.
-int tightest(const std::vector<int>& room, int pods) {
-  int best = kNoDomain;
+// Those with room for so many pods, the one that has least first.
+std::vector<int> by_tightness(const std::vector<int>& room, int pods) {
+  std::vector<int> domains;
   for (std::size_t i = 0; i < room.size(); ++i) {
-    if (room[i] < pods) continue;
-    if (best == kNoDomain || room[i] < room[static_cast<std::size_t>(best)]) best = static_cast<int>(i);
+    if (room[i] >= pods) domains.push_back(static_cast<int>(i));
   }
-  return best;
+  std::ranges::stable_sort(domains, {}, [&](int domain) { return room[static_cast<std::size_t>(domain)]; });
+  return domains;
+}
+
+// Behind the others those in which pods of other jobs wait, which may never use what they ask for.
+std::vector<int> fitting_domains(const Left& left, int pods) {
+  std::vector<int> domains = by_tightness(left.unclaimed, pods);
+  for (const int domain : by_tightness(left.room, pods)) {
+    if (std::ranges::find(domains, domain) == domains.end()) domains.push_back(domain);
+  }
+  return domains;
+}
+
+// passed_over: where pods waited in vain; kNoDomain: nowhere.
+int choose(const std::vector<int>& fitting, int passed_over, int given_back) {
+  if (fitting.empty()) return kNoDomain;
+  const auto place = std::ranges::find(fitting, passed_over);
+  const auto turn = place != fitting.end() ? place - fitting.begin() + 1 : std::max(given_back, 0);
+  return fitting[static_cast<std::size_t>(turn) % fitting.size()];
 }
 
 int the_one_to_wait_for(const std::vector<int>& capacity, int pods) {
-  const int fits = tightest(capacity, pods);
-  return fits != kNoDomain ? fits : static_cast<int>(std::ranges::max_element(capacity) - capacity.begin());
+  const std::vector<int> fitting = by_tightness(capacity, pods);
+  if (!fitting.empty()) return fitting.front();
+  return static_cast<int>(std::ranges::max_element(capacity) - capacity.begin());
 }
 
 }  // namespace
 
 DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroups& replicas,
-                            const std::vector<Domain>& domains, bool waits) {
+                            const std::vector<Domain>& domains, const DomainWish& wish) {
   DomainChoice choice;
   Left left(domains);
-  const DomainsOfPods taken(pods, domains);
+  const DomainsOfPods taken(pods, domains, wish.in_vain_if_made_by);
   for (const std::vector<int>& group : replicas.groups) {
     choice.domain_of_group.push_back(taken.of_bound(group));
     left.take(choice.domain_of_group.back(), static_cast<int>(group.size()));
@@ -90,7 +118,9 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
     if (choice.domain_of_group[i] != kNoDomain) continue;
     asked[i] = taken.of_any(replicas.groups[i]);
     const auto size = static_cast<int>(replicas.groups[i].size());
-    if (asked[i] == kNoDomain || left.room[static_cast<std::size_t>(asked[i])] < size) continue;
+    if (asked[i] == kNoDomain || left.room[static_cast<std::size_t>(asked[i])] < size ||
+        taken.wait_in_vain(replicas.groups[i]))
+      continue;
     choice.domain_of_group[i] = asked[i];
     left.take(asked[i], size);
   }
@@ -98,10 +128,11 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
     int& chosen = choice.domain_of_group[i];
     if (chosen != kNoDomain) continue;
     const auto size = static_cast<int>(replicas.groups[i].size());
-    chosen = tightest(left.room, size);
+    const bool in_vain = taken.wait_in_vain(replicas.groups[i]);
+    chosen = choose(fitting_domains(left, size), in_vain ? asked[i] : kNoDomain, wish.given_back);
     if (chosen == kNoDomain) {
       choice.groups_without_room.push_back(static_cast<int>(i));
-      if (waits) chosen = asked[i] != kNoDomain ? asked[i] : the_one_to_wait_for(left.capacity, size);
+      if (wish.waits) chosen = asked[i] != kNoDomain ? asked[i] : the_one_to_wait_for(left.capacity, size);
     }
     left.take(chosen, size);
   }

@@ -2,12 +2,19 @@
 //
 // A copy keeps the domain in which pods of its are bound, and the one that its pods ask for while that has
 // room. The others get, in their order, the one with least room of those with enough: large ones stay for
-// large copies. A copy that may stand in one domain only waits where there is none for the one that its pods
-// ask for, or one where it would fit beside no other job, or the largest. Pure.
+// large copies. Room that pods of other jobs wait for is taken where there is no other. A copy that may stand
+// in one domain only waits where there is none for the one that its pods ask for, or one where it would fit
+// beside no other job, or the largest.
+//
+// By what is known here a domain may have room that the scheduler never gives. So a copy whose pods waited in
+// vain gets the one with the next more room, and behind the largest the tightest; a gang that gave its
+// machines back, of which no pod is left, as many further on as it did so. Pure.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "operator/api/job_object.h"
 #include "operator/children/replica_groups.h"
 #include "operator/view/domain_survey.h"
 #include "operator/view/pod_view.h"
@@ -21,8 +28,15 @@ struct DomainChoice {
   std::vector<int> groups_without_room = {};  // ascending
 };
 
-// domains: at least one. waits: a group without room gets the domain that it waits for, else none.
+struct DomainWish {
+  bool waits = false;  // a group without room gets the domain that it waits for, else none
+  int given_back = 0;  // times
+  // Pods that have no machine have waited in vain if they were made by then; nothing: none has.
+  std::optional<TimePoint> in_vain_if_made_by = {};
+};
+
+// domains: at least one.
 DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroups& replicas,
-                            const std::vector<Domain>& domains, bool waits);
+                            const std::vector<Domain>& domains, const DomainWish& wish);
 
 }  // namespace caravan::controller

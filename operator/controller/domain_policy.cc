@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -12,6 +14,7 @@
 #include "operator/children/replica_groups.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/domain_choice.h"
+#include "operator/controller/pods_policy.h"
 #include "operator/view/domain_survey.h"
 
 namespace caravan::controller {
@@ -46,30 +49,67 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
       key);
 }
 
-// Whoever waits in one domain while another has room: a pod asks for one only.
-std::vector<Effect> deletion_of_strays(const Snapshot& seen, const ReplicaGroups& replicas,
-                                       const PodPlacement& placement) {
-  std::set<int> settled;  // nodes of copies of which one has its machine, in whatever domain
-  std::set<int> begun;
-  for (const PodView& pod : seen.pods) {
-    if (pod.alive() && pod.bound()) begun.insert(pod.node);
+std::set<int> nodes_with_machines(const std::vector<PodView>& pods) {
+  std::set<int> nodes;
+  for (const PodView& pod : pods) {
+    if (pod.alive() && pod.bound()) nodes.insert(pod.node);
   }
+  return nodes;
+}
+
+// Nodes of copies of which one has its machine, in whatever domain.
+std::set<int> settled_nodes(const std::vector<PodView>& pods, const ReplicaGroups& replicas) {
+  const std::set<int> begun = nodes_with_machines(pods);
+  std::set<int> settled;
   for (const std::vector<int>& group : replicas.groups) {
     if (std::ranges::any_of(group, [&](int node) { return begun.contains(node); }))
       settled.insert(group.begin(), group.end());
   }
-  std::vector<Effect> effects;
+  return settled;
+}
+
+// A gang that has some of its machines and lacks others gives them back, and so waits for none in vain.
+DomainWish wish_of(const Snapshot& seen, TimePoint now) {
+  if (!is_required(seen.job)) return {};
+  DomainWish wish{.waits = true, .given_back = seen.job.status.gang().given_back()};
+  const bool gives_back =
+      gang_provider(seen.job) == v1alpha1::Gang::None && !nodes_with_machines(seen.pods).empty();
+  if (!gives_back) wish.in_vain_if_made_by = now - gang_timeout(seen.job);
+  return wish;
+}
+
+// When pods begin to wait in vain; those that do so already may go where room comes.
+LookAgain when_another_is_chosen(const Snapshot& seen, const DomainWish& wish, TimePoint now) {
+  LookAgain first;
   for (const PodView& pod : seen.pods) {
-    const auto node = static_cast<std::size_t>(pod.node);
-    if (!pod.alive() || pod.domain.empty() || settled.contains(pod.node) ||
-        node >= placement.domain_of_node.size())
-      continue;
-    const int domain = placement.domain_of_node[node];
-    if (domain == kNoDomain) continue;
-    if (domain_name(placement.domains[static_cast<std::size_t>(domain)]) != pod.domain)
-      effects.emplace_back(DeletePod{pod.name, pod.uid});
+    if (!wish.in_vain_if_made_by || !pod.alive() || pod.bound() || pod.gated) continue;
+    const bool in_vain = pod.created_at <= *wish.in_vain_if_made_by;
+    first = sooner(first,
+                   in_vain ? LookAgain(kRoomMayCome) : until(pod.created_at + gang_timeout(seen.job), now));
   }
-  return effects;
+  return first;
+}
+
+int nodes_of_largest_copy(const ReplicaGroups& replicas) {
+  std::size_t most = 0;
+  for (const std::vector<int>& group : replicas.groups) most = std::max(most, group.size());
+  return static_cast<int>(most);
+}
+
+// Beside what has machines: where pods of other jobs wait for some, those come first. Tolerations come from
+// elsewhere too (a RuntimeClass, the namespace, a webhook), and where no copy could stand without them taints
+// count as tolerated.
+std::vector<Domain> survey(const Snapshot& seen, WantedRoom wanted, int copy) {
+  std::vector<Domain> domains = survey_domains(seen.job, wanted, seen.nodes, seen.taken);
+  if (std::ranges::none_of(domains, [copy](const Domain& domain) { return domain.capacity >= copy; })) {
+    wanted.tolerates_all = true;
+    domains = survey_domains(seen.job, wanted, seen.nodes, seen.taken);
+  }
+  for (Domain& domain : domains) {
+    const auto asked = seen.asked_of_domains.find(domain_name(domain.node_labels));
+    if (asked != seen.asked_of_domains.end()) domain.claimed = worth_in_pods(asked->second, wanted.of_a_pod);
+  }
+  return domains;
 }
 
 // What counts of a pod's requests is what nodes offer.
@@ -91,21 +131,22 @@ bool needs_domains(const Snapshot& seen) {
   return per_node == 0 || placed * per_node < seen.job.spec.resources().devices();
 }
 
-DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan, const Settings& settings) {
+DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan, const Settings& settings,
+                            TimePoint now) {
   DomainVerdict verdict;
   if (!needs_domains(seen)) return verdict;
   const ReplicaGroups replicas = replica_groups(plan);
-  if (std::ranges::all_of(replicas.groups, [](const auto& group) { return group.size() == 1; }))
-    return verdict;  // a copy on one node stands together wherever that is
-  const std::vector<Domain> domains =
-      survey_domains(seen.job, wanted_room(seen.job, plan, settings), seen.nodes, seen.taken);
+  const int copy = nodes_of_largest_copy(replicas);
+  if (copy <= 1) return verdict;  // on one node it stands together wherever that is
+  const std::vector<Domain> domains = survey(seen, wanted_room(seen.job, plan, settings), copy);
   if (domains.empty()) {
     if (is_required(seen.job)) verdict.course = Verdict::Course::kWaits;
     verdict.message = say_no_domain(seen.job.spec.scheduling().topology().key(), settings);
     verdict.look_again = kRoomMayCome;
     return verdict;
   }
-  const DomainChoice choice = choose_domains(seen.pods, replicas, domains, is_required(seen.job));
+  const DomainWish wish = wish_of(seen, now);
+  const DomainChoice choice = choose_domains(seen.pods, replicas, domains, wish);
   for (const Domain& domain : domains) verdict.placement.domains.push_back(domain.node_labels);
   verdict.placement.domains_are_preferred = !is_required(seen.job);
   verdict.placement.domain_of_node.assign(static_cast<std::size_t>(plan.nodes()), kNoDomain);
@@ -113,9 +154,11 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
     for (const int node : replicas.groups[group])
       verdict.placement.domain_of_node[static_cast<std::size_t>(node)] = choice.domain_of_group[group];
   }
-  if (is_required(seen.job)) verdict.effects = deletion_of_strays(seen, replicas, verdict.placement);
+  if (is_required(seen.job))
+    verdict.effects = deletion_of_strays(seen.pods, verdict.placement, settled_nodes(seen.pods, replicas));
   verdict.message = say_no_room(seen.job, choice, replicas);
-  if (!verdict.message.empty()) verdict.look_again = kRoomMayCome;
+  verdict.look_again = when_another_is_chosen(seen, wish, now);
+  if (!verdict.message.empty()) verdict.look_again = sooner(verdict.look_again, kRoomMayCome);
   return verdict;
 }
 

@@ -12,6 +12,7 @@
 namespace caravan::controller::testing {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -50,13 +51,16 @@ Snapshot job_of_two_copies(const std::string& mode) {
                         R"(, "worker": {{"resources": {{"cpu": "8"}}}},
          "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})",
                         mode))};
+  snapshot.job.spec.mutable_resources()->set_devices(8);
   return snapshot;
 }
+
+constexpr std::int64_t kEightCores = 8000;
 
 NodeView node(const std::string& name, const std::string& rack, std::int64_t cores = 8) {
   return {.name = name,
           .labels = {{"rack", rack}},
-          .allocatable = {{"cpu", cores}, {"ephemeral-storage", 1LL << 40}}};
+          .allocatable = {{"cpu", 1000 * cores}, {"ephemeral-storage", 1LL << 40}}};
 }
 
 // "r1 r2 r1 -": the rack of each node of the job.
@@ -71,33 +75,43 @@ std::string racks(const DomainVerdict& verdict) {
 
 const v1alpha1::JobPlan kTwoCopies = plan_of(2, 2, 2, 2);  // nodes 0 and 2, 1 and 3
 
-DomainVerdict judge(const Snapshot& snapshot) {
+DomainVerdict judged(const Snapshot& snapshot, TimePoint now = kStart) {
   v1alpha1::JobPlan plan = kTwoCopies;
   *plan.mutable_spec() = snapshot.job.spec;
-  return judge_domains(snapshot, plan, settings());
+  return judge_domains(snapshot, plan, settings(), now);
+}
+
+PodView waiting_pod(int node, const std::string& rack) {
+  PodView pod = running_pod(node);
+  pod.phase = PodPhase::kPending;
+  pod.machine.clear();
+  pod.domain = domain_name({{"rack", rack}});
+  pod.created_at = kStart;
+  return pod;
 }
 
 TEST(DomainPolicy, EachCopyGetsTheTightestDomainWithRoomForIt) {
   Snapshot snapshot = job_of_two_copies("Required");
   snapshot.nodes = {node("a", "large"), node("b", "large"), node("c", "large"),
                     node("d", "small"), node("e", "small"), node("f", "tiny")};
-  EXPECT_EQ(racks(judge(snapshot)), "small large small large");
-  EXPECT_THAT(judge(snapshot).message, IsEmpty());
-  snapshot.taken["e"]["cpu"] = 8;
-  EXPECT_EQ(racks(judge(snapshot)), "large small large small") << "where it will fit when the other job ends";
-  EXPECT_THAT(judge(snapshot).message, HasSubstr("1 of 2 copies"));
+  EXPECT_EQ(racks(judged(snapshot)), "small large small large");
+  EXPECT_THAT(judged(snapshot).message, IsEmpty());
+  snapshot.taken["e"]["cpu"] = kEightCores;
+  EXPECT_EQ(racks(judged(snapshot)), "large small large small")
+      << "where it will fit when the other job ends";
+  EXPECT_THAT(judged(snapshot).message, HasSubstr("1 of 2 copies"));
 }
 
 TEST(DomainPolicy, RequiredNeverStraddlesAndPreferredSaysThatItMay) {
   Snapshot snapshot = job_of_two_copies("Required");
   snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r3")};
-  const DomainVerdict required = judge(snapshot);
+  const DomainVerdict required = judged(snapshot);
   EXPECT_EQ(racks(required), "r1 r2 r1 r2") << "the second copy waits in one domain";
   EXPECT_FALSE(required.placement.domains_are_preferred);
   EXPECT_THAT(required.message, HasSubstr("no domain of rack has room for the 2 pods of 1 of 2 copies of the "
                                           "model, which wait for it"));
   snapshot.job = job_of_two_copies("Preferred").job;
-  const DomainVerdict preferred = judge(snapshot);
+  const DomainVerdict preferred = judged(snapshot);
   EXPECT_EQ(racks(preferred), "r1 - r1 -");
   EXPECT_TRUE(preferred.placement.domains_are_preferred);
   EXPECT_THAT(preferred.message, HasSubstr("which may stand in several"));
@@ -110,7 +124,22 @@ TEST(DomainPolicy, APodThatIsReplacedGoesToTheDomainOfItsCopy) {
   living.domain = domain_name({{"rack", "r2"}});
   ASSERT_TRUE(living.bound());
   snapshot.pods = {living};
-  EXPECT_EQ(racks(judge(snapshot)), "r2 r1 r2 r1");
+  EXPECT_EQ(racks(judged(snapshot)), "r2 r1 r2 r1");
+}
+
+TEST(DomainPolicy, ACopyKeepsItsDomainAlsoWhereNoOtherMachineOfItTakesPods) {
+  for (const bool is_tainted : {false, true}) {
+    Snapshot snapshot = job_of_two_copies("Required");
+    snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+    for (const std::size_t closed : {2U, 3U}) {
+      snapshot.nodes[closed].usable = is_tainted;
+      if (is_tainted) snapshot.nodes[closed].taints = {Taint{.key = "repair", .effect = "NoSchedule"}};
+    }
+    PodView living = running_pod(0);
+    living.domain = domain_name({{"rack", "r2"}});
+    snapshot.pods = {living};
+    EXPECT_EQ(racks(judged(snapshot)), "r2 r1 r2 r1");
+  }
 }
 
 // The names of the pods that are to ask for another domain.
@@ -124,31 +153,99 @@ TEST(DomainPolicy, WhoWaitsInAFullDomainGoesToOneThatHasRoomSooner) {
   Snapshot snapshot = job_of_two_copies("Required");
   snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
                     node("d", "r2"), node("e", "r3"), node("f", "r3")};
-  for (const char* full : {"a", "c", "e"}) snapshot.taken[full]["cpu"] = 8;
-  ASSERT_EQ(racks(judge(snapshot)), "r1 r2 r1 r2");
-  for (int index = 0; index < 4; ++index) {
-    PodView pod = running_pod(index);
-    pod.phase = PodPhase::kPending;
-    pod.machine.clear();
-    pod.domain = domain_name({{"rack", index % 2 == 0 ? "r1" : "r2"}});
-    snapshot.pods.push_back(pod);
-  }
-  EXPECT_THAT(strays(judge(snapshot)), IsEmpty());
+  for (const char* full : {"a", "c", "e"}) snapshot.taken[full]["cpu"] = kEightCores;
+  ASSERT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
+  for (int index = 0; index < 4; ++index)
+    snapshot.pods.push_back(waiting_pod(index, index % 2 == 0 ? "r1" : "r2"));
+  EXPECT_THAT(strays(judged(snapshot)), IsEmpty());
   snapshot.taken.erase("e");
-  EXPECT_EQ(racks(judge(snapshot)), "r3 r2 r3 r2");
-  EXPECT_THAT(strays(judge(snapshot)), ElementsAre("train-0-a1", "train-2-a1"));
+  EXPECT_EQ(racks(judged(snapshot)), "r3 r2 r3 r2");
+  EXPECT_THAT(strays(judged(snapshot)), ElementsAre("train-0-a1", "train-2-a1"));
   snapshot.taken.erase("a");
-  EXPECT_EQ(racks(judge(snapshot)), "r1 r3 r1 r3") << "room where it asks already comes first";
-  EXPECT_THAT(strays(judge(snapshot)), ElementsAre("train-1-a1", "train-3-a1"));
-  snapshot.taken["e"]["cpu"] = snapshot.taken["a"]["cpu"] = 8;
+  EXPECT_EQ(racks(judged(snapshot)), "r1 r3 r1 r3") << "room where it asks already comes first";
+  EXPECT_THAT(strays(judged(snapshot)), ElementsAre("train-1-a1", "train-3-a1"));
+  snapshot.taken["e"]["cpu"] = snapshot.taken["a"]["cpu"] = kEightCores;
   snapshot.taken.erase("c");
-  EXPECT_THAT(strays(judge(snapshot)), IsEmpty()) << "the room is that of the copy that asks for it";
-  snapshot.taken["c"]["cpu"] = 8;
+  EXPECT_THAT(strays(judged(snapshot)), IsEmpty()) << "the room is that of the copy that asks for it";
+  snapshot.taken["c"]["cpu"] = kEightCores;
   snapshot.taken.erase("e");
   snapshot.pods[0].machine = "a";
   snapshot.pods[1].machine = "gone with its rack";
   snapshot.pods[1].domain = snapshot.pods[3].domain = domain_name({{"rack", "r4"}});
-  EXPECT_THAT(strays(judge(snapshot)), IsEmpty()) << "one of each copy is bound";
+  EXPECT_THAT(strays(judged(snapshot)), IsEmpty()) << "one of each copy is bound";
+}
+
+TEST(DomainPolicy, WherePodsOfOtherJobsWaitNoOthersAreSentButThoseThatAreThereStay) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2"),
+                    node("e", "r3"), node("f", "r3"), node("g", "r3")};
+  ASSERT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
+  snapshot.asked_of_domains[domain_name({{"rack", "r1"}})] = {{"cpu", 12000}};
+  EXPECT_EQ(racks(judged(snapshot)), "r2 r3 r2 r3") << "they need a machine and a half";
+  snapshot.pods = {waiting_pod(0, "r1"), waiting_pod(2, "r1")};
+  EXPECT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
+  EXPECT_THAT(strays(judged(snapshot)), IsEmpty());
+}
+
+// Their pods may wait for a claim that nobody makes.
+TEST(DomainPolicy, RoomThatPodsOfOtherJobsWaitForIsTakenWhereThereIsNoOther) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+  for (const char* rack : {"r1", "r2"})
+    snapshot.asked_of_domains[domain_name({{"rack", rack}})] = {{"cpu", 2 * kEightCores}};
+  EXPECT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
+  EXPECT_THAT(judged(snapshot).message, IsEmpty());
+  snapshot.asked_of_domains.erase(domain_name({{"rack", "r1"}}));
+  snapshot.pods = {waiting_pod(0, "r1"), waiting_pod(2, "r1")};
+  EXPECT_EQ(racks(judged(snapshot, kStart + 600s)), "r2 r1 r2 r1") << "where else they wait in vain";
+}
+
+TEST(DomainPolicy, PodsThatSomebodyKeepsFromTheSchedulerDoNotWaitInVain) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+  snapshot.pods = {waiting_pod(0, "r1"), waiting_pod(2, "r1")};
+  for (PodView& pod : snapshot.pods) pod.gated = true;
+  for (const TimePoint now : {kStart, kStart + 600s}) {
+    EXPECT_EQ(racks(judged(snapshot, now)), "r1 r2 r1 r2");
+    EXPECT_THAT(strays(judged(snapshot, now)), IsEmpty());
+    EXPECT_EQ(judged(snapshot, now).look_again, std::nullopt);
+  }
+}
+
+// What others run there the scheduler alone knows.
+TEST(DomainPolicy, ADomainInWhichPodsWaitInVainIsPassedOver) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
+                    node("d", "r2"), node("e", "r3"), node("f", "r3")};
+  snapshot.pods = {waiting_pod(0, "r1"), waiting_pod(2, "r1")};
+  EXPECT_EQ(racks(judged(snapshot, kStart + 599s)), "r1 r2 r1 r2");
+  EXPECT_EQ(judged(snapshot, kStart + 599s).look_again, 1s);
+  const DomainVerdict passes = judged(snapshot, kStart + 600s);
+  EXPECT_EQ(racks(passes), "r2 r1 r2 r1");
+  EXPECT_THAT(strays(passes), ElementsAre("train-0-a1", "train-2-a1"));
+  snapshot.pods = {waiting_pod(0, "r3"), waiting_pod(2, "r3")};
+  EXPECT_EQ(racks(judged(snapshot, kStart + 600s)), "r1 r2 r1 r2") << "behind the last comes the first";
+  for (const char* full : {"a", "c"}) snapshot.taken[full]["cpu"] = kEightCores;
+  EXPECT_THAT(strays(judged(snapshot, kStart + 600s)), IsEmpty()) << "there is no other";
+  EXPECT_EQ(judged(snapshot, kStart + 600s).look_again, 30s);
+}
+
+TEST(DomainPolicy, AGangThatHasSomeOfItsMachinesGivesThemBackAndTriesElsewhereThen) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
+                    node("d", "r2"), node("e", "r3"), node("f", "r3")};
+  snapshot.pods = {waiting_pod(0, "r1"), running_pod(1), waiting_pod(2, "r1"), running_pod(3)};
+  snapshot.pods[1].domain = snapshot.pods[3].domain = domain_name({{"rack", "r2"}});
+  EXPECT_THAT(strays(judged(snapshot, kStart + 24h)), IsEmpty());
+  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Volcano);
+  EXPECT_EQ(racks(judged(snapshot, kStart + 24h)), "r3 r2 r3 r2") << "nobody else looks after it";
+  snapshot.job.spec.mutable_scheduling()->clear_gang();
+  snapshot.pods.clear();
+  snapshot.job.status.mutable_gang()->set_given_back(1);
+  EXPECT_EQ(racks(judged(snapshot)), "r2 r3 r2 r3");
+  *snapshot.job.spec.mutable_scheduling()->mutable_topology() =
+      job_of_two_copies("Preferred").job.spec.scheduling().topology();
+  EXPECT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2") << "these may stand elsewhere anyway";
 }
 
 TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere) {
@@ -173,7 +270,90 @@ TEST(DomainPolicy, MachinesThatTheJobCannotHaveDoNotCount) {
   snapshot.nodes = {node("a", "r1"),    node("b", "r1"), node("c", "r2", 4),
                     node("d", "r2", 4), node("e", "r3"), node("f", "r3")};
   snapshot.nodes[0].usable = false;
-  EXPECT_EQ(racks(judge(snapshot)), "r3 - r3 -") << "r2 has small nodes, r1 one too few";
+  EXPECT_EQ(racks(judged(snapshot)), "r3 - r3 -") << "r2 has small nodes, r1 one too few";
+}
+
+// "r1=1 r2=2": how many pods each rack has room for.
+std::string rooms(const Job& job, const std::vector<NodeView>& nodes, const Demand& of_a_pod) {
+  std::string text;
+  for (const Domain& domain : survey_domains(job, {.of_a_pod = of_a_pod}, nodes, {})) {
+    if (!text.empty()) text += " ";
+    text += fmt::format("{}={}", domain.node_labels.at("rack"), domain.room);
+  }
+  return text;
+}
+
+TEST(DomainPolicy, TaintedMachinesHaveRoomForWhoToleratesThem) {
+  const auto room = [](const std::string& tolerations, const Taint& taint) {
+    const Job asks = job(fmt::format(R"(, "worker": {{"tolerations": [{}]}},
+        "scheduling": {{"topology": {{"mode": "Required", "key": "rack"}}}})",
+                                     tolerations));
+    NodeView tainted = node("a", "r1");
+    tainted.taints = {taint};
+    return rooms(asks, {tainted}, {{"cpu", kEightCores}});
+  };
+  const Taint repair{.key = "repair", .value = "fan", .effect = "NoExecute"};
+  EXPECT_EQ(room("", repair), "r1=0");
+  for (const char* other :
+       {R"({"key": "repair", "value": "disk"})", R"({"key": "other", "operator": "Exists"})",
+        R"({"key": "repair", "value": "fan", "effect": "NoSchedule"})"})
+    EXPECT_EQ(room(other, repair), "r1=0") << other;
+  for (const char* own : {R"({"key": "repair", "value": "fan"})",
+                          R"({"key": "repair", "operator": "Exists"})", R"({"operator": "Exists"})",
+                          R"({"key": "repair", "operator": "Equal", "value": "fan", "effect": "NoExecute"})"})
+    EXPECT_EQ(room(own, repair), "r1=1") << own;
+  EXPECT_EQ(room("", {.key = "cpu", .effect = "NoSchedule"}), "r1=1")
+      << "by a resource that its pods ask for";
+}
+
+// As a RuntimeClass or a webhook does.
+TEST(DomainPolicy, WhereOnlyTaintedMachinesHaveRoomSomebodyElseMayAddTolerations) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r2"), node("c", "r2"), node("d", "r3"), node("e", "r3")};
+  for (std::size_t i = 1; i < snapshot.nodes.size(); ++i)
+    snapshot.nodes[i].taints = {Taint{.key = "training", .effect = "NoSchedule"}};
+  EXPECT_EQ(racks(judged(snapshot)), "r2 r3 r2 r3");
+  EXPECT_THAT(judged(snapshot).message, IsEmpty());
+  snapshot.nodes[1].usable = false;
+  EXPECT_THAT(judged(snapshot).message, HasSubstr("1 of 2 copies")) << "a cordon holds for all";
+  snapshot.nodes[1].usable = true;
+  snapshot.nodes[1].taints.clear();
+  snapshot.nodes[2].taints.clear();
+  EXPECT_THAT(judged(snapshot).message, HasSubstr("1 of 2 copies")) << "r2 would do without";
+}
+
+TEST(DomainPolicy, OnTheNetworkOfNodesAMachineTakesOnePod) {
+  Job asks = job(R"(, "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+  const std::vector<NodeView> nodes = {node("a", "r1", 16), node("b", "r1", 4)};
+  EXPECT_EQ(rooms(asks, nodes, {{"cpu", kEightCores}}), "r1=2");
+  asks.spec.mutable_worker()->set_host_network(true);
+  EXPECT_EQ(rooms(asks, nodes, {{"cpu", kEightCores}}), "r1=1");
+}
+
+TEST(DomainPolicy, WhatANodeOffersIsReadWithWhatKeepsPodsOff) {
+  const NodeView read = read_node(kube::parse_json(R"({"metadata": {"name": "a", "labels": {"rack": "r1"}},
+      "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}, {"key": "p", "effect": "PreferNoSchedule"}]},
+      "status": {"allocatable": {"cpu": "7910m", "memory": "1Gi"}, "conditions": [{"type": "Ready", "status": "True"}]}})",
+                                                   "node")
+                                      .value());
+  EXPECT_EQ(read.allocatable, (Demand{{"cpu", 7910}, {"memory", 1LL << 30}}));
+  EXPECT_THAT(read.taints, ElementsAre(Taint{.key = "k", .value = "v", .effect = "NoSchedule"}));
+}
+
+TEST(DomainPolicy, PartsOfCoresCountExactly) {
+  const Job asks = job(R"(, "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+  const NodeView offers = read_node(kube::parse_json(R"({"metadata": {"name": "a", "labels": {"rack": "r1"}},
+      "status": {"allocatable": {"cpu": "7910m"}, "conditions": [{"type": "Ready", "status": "True"}]}})",
+                                                     "node")
+                                        .value());
+  const auto room = [&](const char* cpu) {
+    const std::string pod = fmt::format(
+        R"({{"spec": {{"containers": [{{"resources": {{"requests": {{"cpu": "{}"}}}}}}]}}}})", cpu);
+    return rooms(asks, {offers}, read_demand(kube::parse_json(pod, "pod").value()));
+  };
+  for (const char* fits : {"7900m", "7910m", "7.9", "7", "5e0"}) EXPECT_EQ(room(fits), "r1=1") << fits;
+  for (const char* too_large : {"7911m", "8", "7.911", "1k"}) EXPECT_EQ(room(too_large), "r1=0") << too_large;
+  for (const char* half : {"3955m", "3.955"}) EXPECT_EQ(room(half), "r1=2") << half;
 }
 
 TEST(DomainPolicy, WhereNoNodeToldOfTheProductThoseOfOthersDoNotCount) {
@@ -243,8 +423,8 @@ TEST(DomainPolicy, ACopyThatStandsInSeveralDomainsIsToldAsLongAsItDoes) {
 TEST(DomainPolicy, KueueArrangesItItself) {
   Snapshot snapshot = job_of_two_copies("Required");
   snapshot.job.labels["kueue.x-k8s.io/queue-name"] = "lq";
-  EXPECT_TRUE(judge(snapshot).placement.domain_of_node.empty());
-  EXPECT_EQ(judge(snapshot).course, Verdict::Course::kGoesOn);
+  EXPECT_TRUE(judged(snapshot).placement.domain_of_node.empty());
+  EXPECT_EQ(judged(snapshot).course, Verdict::Course::kGoesOn);
 }
 
 }  // namespace

@@ -229,7 +229,8 @@ Executor::Done Executor::carry_out(const Task& task, const CreateChild& effect) 
 
 Executor::Done Executor::carry_out(const Task& task, const ApplyChild& effect) {
   const auto applied = client_.apply(task.context, path_of(task.job, effect.resource), effect.object);
-  if (!applied && applied.error().code == kUnprocessable && effect.is_watched) return make_anew(task, effect);
+  const bool may_be_immutable = effect.resource == kConfigMaps;
+  if (!applied && applied.error().code == kUnprocessable && may_be_immutable) return make_anew(task, effect);
   if (!applied) return failed(applied.error());
   if (effect.is_watched) remember(task.job, effect.resource, *applied);
   tell(task.job, effect.notes);
@@ -320,7 +321,7 @@ Executor::Done Executor::restore(const Task& task, const CreateChild& effect, co
   return carry_out(task, intent);
 }
 
-// What cannot be changed any more, because somebody has made it immutable.
+// A ConfigMap that cannot be changed any more, because somebody has made it immutable.
 Executor::Done Executor::make_anew(const Task& task, const ApplyChild& effect) {
   const auto& [name_space, name] = kube::key_of(effect.object);
   const auto removed = client_.remove(task.context, path_of(task.job, effect.resource), name,

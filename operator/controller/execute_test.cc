@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/testing/turn.h"
+#include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/controller/reconciler.h"
 #include "operator/testing/model_cluster.h"
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -104,7 +106,7 @@ TEST(Certificates, OfAJobThatChangesAllTheTimeAreMadeOnce) {
   ASSERT_TRUE(world.settle_and_reconcile());
   EXPECT_EQ(world.secrets(), 3U);
   EXPECT_THAT(world.cluster.children(kSecrets),
-              ::testing::Each(::testing::Key(::testing::HasSubstr(world.set_of_the_status()))));
+              ::testing::Each(::testing::Key(HasSubstr(world.set_of_the_status()))));
   EXPECT_THAT(world.cluster.pods(), SizeIs(3 * kNodesPerSecret));
 }
 
@@ -240,6 +242,22 @@ TEST(PodGroups, FollowTheQueueAndThePriorityOfTheirJob) {
   change("gold", {}, false);
   ASSERT_THAT(world.cluster.pods(), SizeIs(2));
   EXPECT_EQ(world.cluster.children(kVolcanoPodGroups).at("train"), before) << "there was nothing to write";
+}
+
+TEST(NetworkPolicies, StayWhereTheServerRefusesTheirChange) {
+  World world(2);
+  Settings before = settings();
+  before.name_servers.clear();
+  kube::Json policy = network_policy_intent(read_job(world.cluster.job()), before);
+  policy.as_object()["immutable"] = true;  // by which the model refuses a change as invalid
+  ASSERT_TRUE(world.client.create({}, {.resource = kNetworkPolicies, .name_space = "team"}, policy));
+  const kube::Json there = world.cluster.children(kNetworkPolicies).at("train");
+  world.cluster.settle();
+  const auto outcome = world.reconciler.reconcile({}, {"team", "train"});
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, HasSubstr("Invalid"));
+  EXPECT_EQ(world.cluster.children(kNetworkPolicies).at("train"), there);
+  EXPECT_THAT(world.cluster.pods(), SizeIs(2)) << "they do not wait for it";
 }
 
 class PlanRepair : public ::testing::Test {

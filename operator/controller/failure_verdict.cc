@@ -18,6 +18,14 @@ const char* own_doing(int attempt, const v1alpha1::JobStatus& status) {
   return nullptr;
 }
 
+// ours: what the operator itself deleted the pod for; null: for nothing.
+policy::Decision decide_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                             const policy::Failure& failure, const char* ours, TimePoint now) {
+  if (ours != nullptr && policy::is_of_pods(failure.reason))
+    return {.restart = true, .counts = false, .next = ours};
+  return policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
+}
+
 }  // namespace
 
 FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
@@ -34,19 +42,18 @@ FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const s
 FailureVerdict judge_end_of_pod(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                                 const policy::Failure& failure, const std::string& what, int attempt,
                                 TimePoint now) {
-  const char* ours = own_doing(attempt, status);
-  const policy::Decision decision =
-      ours != nullptr && policy::is_of_pods(failure.reason)
-          ? policy::Decision{.restart = true, .counts = false, .next = ours}
-          : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
-  return verdict_of(decision, attempt, failure.reason, what);
+  return verdict_of(decide_loss(policy, status, failure, own_doing(attempt, status), now), attempt,
+                    failure.reason, what);
 }
 
 FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                           const Loss& loss, int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
-  FailureVerdict verdict = judge_end_of_pod(policy, status, failure, describe(loss), attempt, now);
+  const bool may_be_deleted = loss.pod == nullptr || loss.pod->gone_by;  // else it ended by itself
+  const char* ours = may_be_deleted ? own_doing(attempt, status) : nullptr;
+  FailureVerdict verdict =
+      verdict_of(decide_loss(policy, status, failure, ours, now), attempt, failure.reason, describe(loss));
   if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
   return verdict;
 }

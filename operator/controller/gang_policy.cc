@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "kube/client/backoff.h"
 #include "operator/api/conditions.h"
@@ -21,21 +22,46 @@ constexpr seconds kLongestPause{600};
 // An old job that no machines will ever suffice for does not keep all others waiting.
 constexpr int kMostAhead = 8;
 
-// Since when it has some machines and not all; nothing while it has none, or all.
+constexpr TimePoint kNever = TimePoint::max();
+
+TimePoint later(TimePoint a, TimePoint b) {
+  return b == kNever ? a : std::max(a, b);
+}
+
+// By the API server, or by the operator itself.
+bool are_pods_refused(const Snapshot& seen, const v1alpha1::Condition& scheduled) {
+  return !seen.trouble.empty() || scheduled.reason() == reasons::kNotAllowed ||
+         scheduled.reason() == reasons::kNoDomain;
+}
+
+// Since when it has some machines and lacks others; nothing while it has none, or all. A pod that is yet to
+// be made, as while the one before ends or failurePolicy has it wait, lacks none, unless it is refused. The
+// time begins with the first machine of the latest attempt that has any, or the first pod of a later one: one
+// that is made again in its attempt, to wait elsewhere, begins no other.
 std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::JobStatus& status,
                                           int nodes) {
   const v1alpha1::Condition* scheduled = find_condition(status, conditions::kScheduled);
   if (scheduled == nullptr || scheduled->status() == "True") return std::nullopt;
-  auto since = to_time(scheduled->last_transition_time());
-  std::optional<TimePoint> first_bound;
+  const auto since = to_time(scheduled->last_transition_time());
+  TimePoint first_bound = kNever;
   int bound = 0;
+  int latest = 0;  // attempt that has machines
   for (const PodView& pod : seen.pods) {
     if (!pod.alive() || !pod.bound()) continue;
     ++bound;
-    if (pod.bound_at) first_bound = std::min(first_bound.value_or(*pod.bound_at), *pod.bound_at);
+    if (pod.attempt > latest) first_bound = kNever;
+    latest = std::max(latest, pod.attempt);
+    if (pod.bound_at && pod.attempt == latest) first_bound = std::min(first_bound, *pod.bound_at);
   }
-  if (bound == 0 || bound >= nodes || !since) return std::nullopt;
-  return first_bound ? std::max(*since, *first_bound) : *since;
+  TimePoint first_waiting = kNever;
+  bool lacks_some = are_pods_refused(seen, *scheduled);
+  for (const PodView& pod : seen.pods) {
+    if (!pod.alive() || pod.bound()) continue;
+    lacks_some = true;
+    if (pod.attempt > latest) first_waiting = std::min(first_waiting, pod.created_at);
+  }
+  if (bound == 0 || bound >= nodes || !since || !lacks_some) return std::nullopt;
+  return later(later(*since, first_bound), first_waiting);
 }
 
 }  // namespace

@@ -62,6 +62,57 @@ TEST(GangPolicy, TheTimeBeginsWithTheFirstMachine) {
   EXPECT_TRUE(gives_back(snapshot, kStart + 660s));
 }
 
+TEST(GangPolicy, WhatKeepsAPodFromBeingReplacedIsNoLackOfAMachine) {
+  Snapshot snapshot = half_placed();
+  snapshot.pods[1] = ended_pod(1, 1, kStart);
+  EXPECT_EQ(judge(snapshot, kStart + 24h).course, Course::kGoesOn) << "failurePolicy has it wait";
+  snapshot.pods[1].gone_by = kStart + 300s;
+  EXPECT_EQ(judge(snapshot, kStart + 24h).course, Course::kGoesOn) << "it ends";
+  snapshot.pods.pop_back();
+  EXPECT_EQ(judge(snapshot, kStart + 24h).course, Course::kGoesOn) << "the next one is to be made";
+  snapshot.trouble = "exceeded quota";
+  EXPECT_TRUE(gives_back(snapshot, kStart + 60s)) << "and is refused";
+  snapshot.trouble.clear();
+  PodView next = running_pod(1, 2);
+  next.phase = PodPhase::kPending;
+  next.machine.clear();
+  next.created_at = kStart + 90s;
+  snapshot.pods.push_back(next);
+  EXPECT_EQ(judge(snapshot, kStart + 149s).look_again, 1s);
+  EXPECT_TRUE(gives_back(snapshot, kStart + 150s));
+}
+
+// As for another domain of the topology.
+TEST(GangPolicy, APodThatIsMadeAgainInItsAttemptBeginsNoNewTime) {
+  Snapshot snapshot = half_placed();
+  snapshot.pods[1].created_at = kStart + 50s;
+  EXPECT_EQ(judge(snapshot, kStart + 59s).look_again, 1s);
+  EXPECT_TRUE(gives_back(snapshot, kStart + 60s));
+}
+
+TEST(GangPolicy, OfPodsThatReplaceOthersTheFirstMachineBeginsTheTime) {
+  Snapshot snapshot = half_placed();
+  snapshot.pods[0].bound_at = kStart;
+  snapshot.pods[1].attempt = 2;
+  snapshot.pods[1].created_at = kStart + 299s;
+  snapshot.pods.push_back(running_pod(2, 2));
+  snapshot.pods[2].bound_at = kStart + 300s;
+  const auto judge_at = [&](TimePoint now) { return judge_gang(snapshot, snapshot.job.status, 3, now); };
+  EXPECT_EQ(judge_at(kStart + 359s).look_again, 1s);
+  EXPECT_TRUE(judge_at(kStart + 360s).gives_back);
+}
+
+TEST(GangPolicy, PodsThatTheOperatorItselfMayNotMakeAreLackingToo) {
+  for (const char* reason : {reasons::kNotAllowed, reasons::kNoDomain}) {
+    Snapshot snapshot = half_placed();
+    snapshot.pods.pop_back();
+    EXPECT_FALSE(gives_back(snapshot, kStart + 60s));
+    Conditions(snapshot.job.status, 1, kStart).set(conditions::kScheduled, false, reason, "");
+    EXPECT_FALSE(gives_back(snapshot, kStart + 59s)) << reason;
+    EXPECT_TRUE(gives_back(snapshot, kStart + 60s)) << reason;
+  }
+}
+
 TEST(GangPolicy, WhoHoldsNothingUpStays) {
   Snapshot none = half_placed();
   none.pods[0].machine.clear();

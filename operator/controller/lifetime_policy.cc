@@ -6,14 +6,22 @@
 
 #include "operator/api/cancellation.h"
 #include "operator/api/names.h"
+#include "operator/controller/end_policy.h"
 #include "operator/controller/pod_loss.h"
 #include "operator/controller/queue_notice.h"
 
 namespace caravan::controller {
 namespace {
 
-// Agents of a job that is complete end by themselves.
+// Agents end by themselves when their coordinator has told them of the job's end, and so their logs stay.
 constexpr std::chrono::seconds kFarewell{60};
+
+// It has not heard of a failure that is the operator's own decision.
+bool coordinator_knows(const Snapshot& seen, const v1alpha1::JobStatus& status, TimePoint now) {
+  if (!is_true(status, conditions::kFailed)) return true;
+  const EndVerdict told = judge_end(facts_of(seen.job), seen.progress, seen.pods, now);
+  return told.course == Verdict::Course::kFails;
+}
 
 }  // namespace
 
@@ -56,12 +64,12 @@ Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, 
   verdict.effects = tell_of_end(seen, status, now);
   verdict.look_again = sooner(verdict.look_again, until_gone(seen.pods, now));
   const TimePoint farewell = finished.value_or(now) + kFarewell;
-  if (!is_true(status, conditions::kFailed) && now < farewell) {
-    verdict.look_again = sooner(verdict.look_again, until(farewell, now));
-    return verdict;
-  }
+  const bool waits = now < farewell && coordinator_knows(seen, status, now);
+  if (waits) verdict.look_again = sooner(verdict.look_again, until(farewell, now));
   for (const PodView& pod : seen.pods) {
-    if (!pod.is_over() && !pod.gone_by) verdict.effects.emplace_back(DeletePod{pod.name, pod.uid});
+    const bool ends_by_itself = waits && pod.bound();
+    if (!pod.is_over() && !pod.gone_by && !ends_by_itself)
+      verdict.effects.emplace_back(DeletePod{pod.name, pod.uid});
   }
   return verdict;
 }

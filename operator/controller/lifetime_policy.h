@@ -20,9 +20,9 @@ Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, Tim
 // Of a finished job: it goes when ttlSecondsAfterFinished are over, also where another cluster had its pods.
 Verdict judge_time_to_live(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now);
 
-// Of a finished job: its place in a queue is given back, pods of which something still runs are deleted,
-// those of a complete job after a minute in which they end by themselves, and the job when
-// ttlSecondsAfterFinished are over.
+// Of a finished job: its place in a queue is given back, pods of which something still runs are deleted, and
+// the job when ttlSecondsAfterFinished are over. Where its coordinator told of the end, complete or failed,
+// pods that have a machine get a minute to end by themselves.
 Verdict judge_finished(const Snapshot& snapshot, const v1alpha1::JobStatus& status, TimePoint now);
 
 }  // namespace caravan::controller

@@ -38,7 +38,7 @@ std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status);
 // A pod that was there when its machine failed, and is to be made again elsewhere. Only while the gang starts
 // again for that failure: one that makes steps is left in peace.
 bool must_move(const PodView& pod, const v1alpha1::JobStatus& status);
-// Pods move in this attempt, so that the loss of one is no failure.
+// Pods move in this attempt, so that the deletion of one is no failure.
 bool is_of_a_move(int attempt, const v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

@@ -164,6 +164,21 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
   EXPECT_EQ(lost(6).course, Verdict::Course::kFails) << "the attempt after";
 }
 
+// As on a host that a queue has chosen, which no pod leaves.
+TEST(MachinePolicy, APodThatEndsByItselfWhilePodsMoveCostsARestart) {
+  v1alpha1::JobStatus status = status_of_attempt(3);
+  for (const int attempt : {1, 2}) note_failure("machine-1", attempt, status);
+  const auto lose = [&](const PodView& pod) {
+    return judge_losses(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec, status,
+                        {running_pod(0, 3), pod}, 2, kStart)
+        .course;
+  };
+  PodView crashed = ended_pod(1, 139, kStart, 3);
+  EXPECT_EQ(lose(crashed), Verdict::Course::kFails);
+  crashed.gone_by = kStart;
+  EXPECT_EQ(lose(crashed), Verdict::Course::kRestarts) << "it was deleted";
+}
+
 TEST(MachinePolicy, OnlyPodsThatWereThereMoveAway) {
   v1alpha1::JobStatus status = status_of_attempt(5);
   for (const int attempt : {2, 4}) note_failure("machine-1", attempt, status);

@@ -50,7 +50,7 @@ void observe_priority(const QueueCaches& caches, const Job& job, QueueView& queu
 }
 
 QueueView observe_queue(const QueueCaches& caches, const Job& job) {
-  QueueView queue{.api = caches.api()};
+  QueueView queue{.api = caches.api(), .trouble = caches.trouble()};
   if (queue.api != QueueView::Api::kServed) return queue;
   observe_priority(caches, job, queue);
   const kube::ObjectPtr workload = caches.workloads.get({job.key.name_space, workload_name(job)});
@@ -102,7 +102,11 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
   snapshot.domain_of_machine = domains_of_machines(caches.nodes, snapshot);
   const bool chooses = needs_domains(snapshot);
-  if (chooses) snapshot.taken = caches.taken.by_machine(pods);
+  if (chooses) {
+    TakenRoom::Sums taken = caches.taken.sums(pods);
+    snapshot.taken = std::move(taken.by_machine);
+    snapshot.asked_of_domains = std::move(taken.by_domain);
+  }
   // Only planning and domains read nodes: there may be thousands.
   const bool is_planned = remembers_plan(job.status) && !is_planned_anew(job);
   if ((is_planned || is_finished(job.status)) && !chooses) return snapshot;

@@ -20,6 +20,8 @@ struct QueueCaches {
   const kube::Store& workload_priorities;
   const kube::Store& pod_priorities;
   std::function<QueueView::Api()> api;
+  // Why nobody knows that; empty while the caches fill.
+  std::function<std::string()> trouble = [] { return std::string(); };
 };
 
 // The local copies of what the operator watches. They outlive this.

@@ -84,11 +84,13 @@ std::optional<TimePoint> end_of_patience(const Snapshot& snapshot, const v1alpha
 }
 
 Placed survey_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, const v1alpha1::JobPlan& plan,
-                   const DomainVerdict& domains, const Settings& settings, TimePoint now) {
+                   const DomainVerdict& domains, const std::string& why_no_pods, const Settings& settings,
+                   TimePoint now) {
   if (domains.course == Verdict::Course::kWaits)
     return {.reason = reasons::kNoDomain, .message = domains.message};
   Placed placed = count_bound_pods(snapshot, plan.nodes(), now);
-  for (const std::string& more : {domains.message, say_what_stands_apart(snapshot, plan)}) {
+  const std::string lacking = placed.all_bound ? "" : why_no_pods;
+  for (const std::string& more : {lacking, domains.message, say_what_stands_apart(snapshot, plan)}) {
     if (!more.empty()) placed.message += "; " + more;
   }
   if (placed.reason != reasons::kAllPodsBound) {
@@ -107,9 +109,9 @@ Placed survey_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, 
 }  // namespace
 
 Verdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& status,
-                        const v1alpha1::JobPlan& plan, const DomainVerdict& domains, const Settings& settings,
-                        TimePoint now) {
-  Placed placed = survey_pods(snapshot, status, plan, domains, settings, now);
+                        const v1alpha1::JobPlan& plan, const DomainVerdict& domains,
+                        const std::string& why_no_pods, const Settings& settings, TimePoint now) {
+  Placed placed = survey_pods(snapshot, status, plan, domains, why_no_pods, settings, now);
   Verdict verdict{.look_again = placed.look_again};
   verdict.conditions = {set_condition(conditions::kScheduled, placed.all_bound, std::move(placed.reason),
                                       std::move(placed.message))};

@@ -3,6 +3,8 @@
 // to do about it. Pure.
 #pragma once
 
+#include <string>
+
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
@@ -10,9 +12,9 @@
 
 namespace caravan::controller {
 
-// status: as it becomes, with the conditions as they were.
+// status: as it becomes, with the conditions as they were. why_no_pods: are made now; empty: they are.
 Verdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& status,
-                        const v1alpha1::JobPlan& plan, const DomainVerdict& domains, const Settings& settings,
-                        TimePoint now);
+                        const v1alpha1::JobPlan& plan, const DomainVerdict& domains,
+                        const std::string& why_no_pods, const Settings& settings, TimePoint now);
 
 }  // namespace caravan::controller

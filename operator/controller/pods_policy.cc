@@ -1,6 +1,8 @@
 #include "operator/controller/pods_policy.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
@@ -19,6 +21,16 @@ using Pods = std::vector<const PodView*>;
 constexpr std::chrono::hours kRenewedAfter{24 * 365};
 
 constexpr std::chrono::seconds kEndsWithin{30};  // a pod that has nothing left to save
+
+constexpr char kHostname[] = "kubernetes.io/hostname";  // a label that each machine has for itself
+
+// What all nodes of a job are judged by.
+struct Gang {
+  const Job& job;
+  const std::optional<WorkloadView>& workload;
+  bool some_run;
+  TimePoint now;
+};
 
 std::vector<Pods> pods_by_node(const std::vector<PodView>& pods, int nodes) {
   std::vector<Pods> by_node(static_cast<std::size_t>(nodes));
@@ -64,6 +76,13 @@ DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   return {.is_deleted = true};
 }
 
+// Whoever is made in its place gets the same machine, until the queue assigns another.
+bool is_assigned_its_machine(const PodView& pod, const std::optional<WorkloadView>& workload) {
+  return workload && std::ranges::any_of(workload->domains, [&](const WorkloadDomain& domain) {
+           return domain.node_labels.contains(kHostname) && domain_name(domain.node_labels) == pod.domain;
+         });
+}
+
 // When a pod that lives is made again all the same, since nothing is to be expected of its machine.
 std::optional<TimePoint> made_again_at(const PodView& pod, const v1alpha1::JobStatus& status, bool some_run) {
   if (const auto given_up_at = machine_given_up_at(pod, status)) return given_up_at;
@@ -71,8 +90,8 @@ std::optional<TimePoint> made_again_at(const PodView& pod, const v1alpha1::JobSt
 }
 
 // Adds what is deleted there, and the node itself where it needs a pod.
-void judge_node(const Job& job, int node, const Pods& pods, bool some_run, TimePoint now,
-                PodsVerdict& verdict) {
+void judge_node(const Gang& gang, int node, const Pods& pods, PodsVerdict& verdict) {
+  const auto& [job, workload, some_run, now] = gang;
   const PodView* living = nullptr;
   for (const PodView* pod : pods) {
     if (!pod->alive()) continue;
@@ -81,8 +100,9 @@ void judge_node(const Job& job, int node, const Pods& pods, bool some_run, TimeP
   }
   const auto again_at = living != nullptr ? made_again_at(*living, job.status, some_run) : std::nullopt;
   const bool is_stuck = again_at && now >= *again_at;
-  if (living != nullptr &&
-      (must_move(*living, job.status) || has_old_layout(*living, job.status) || is_stuck)) {
+  const bool moves =
+      living != nullptr && must_move(*living, job.status) && !is_assigned_its_machine(*living, workload);
+  if (living != nullptr && (moves || has_old_layout(*living, job.status) || is_stuck)) {
     verdict.deleted.push_back(living);
     return;
   }
@@ -100,13 +120,15 @@ void judge_node(const Job& job, int node, const Pods& pods, bool some_run, TimeP
 
 }  // namespace
 
-PodsVerdict judge_pods(const Job& job, const std::vector<PodView>& pods, int nodes, TimePoint now) {
+PodsVerdict judge_pods(const Job& job, const Snapshot& seen, int nodes, TimePoint now) {
   PodsVerdict verdict;
+  const std::vector<PodView>& pods = seen.pods;
   const std::vector<Pods> by_node = pods_by_node(pods, nodes);
   const bool some_run = std::ranges::any_of(
       pods, [](const PodView& pod) { return pod.alive() && pod.phase == PodPhase::kRunning; });
+  const Gang gang{.job = job, .workload = seen.queue.workload, .some_run = some_run, .now = now};
   for (int node = 0; node < nodes; ++node)
-    judge_node(job, node, by_node[static_cast<std::size_t>(node)], some_run, now, verdict);
+    judge_node(gang, node, by_node[static_cast<std::size_t>(node)], verdict);
   if (verdict.created.empty()) return verdict;
   verdict.new_certificates = needs_certificates(job.status, now);
   for (const PodView& pod : pods) {
@@ -114,6 +136,17 @@ PodsVerdict judge_pods(const Job& job, const std::vector<PodView>& pods, int nod
     if (pod.alive() && has_others) verdict.deleted.push_back(&pod);
   }
   return verdict;
+}
+
+std::vector<Effect> deletion_of_strays(const std::vector<PodView>& pods, const PodPlacement& placement,
+                                       const std::set<int>& settled) {
+  std::vector<Effect> effects;
+  for (const PodView& pod : pods) {
+    if (!pod.alive() || pod.bound() || pod.domain.empty() || settled.contains(pod.node)) continue;
+    const std::string domain = domain_of(placement, pod.node);
+    if (!domain.empty() && domain != pod.domain) effects.emplace_back(DeletePod{pod.name, pod.uid});
+  }
+  return effects;
 }
 
 }  // namespace caravan::controller

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "operator/api/names.h"
 #include "operator/children/replica_groups.h"
+#include "operator/controller/pod_loss.h"
 
 namespace caravan::controller {
 namespace {
@@ -20,25 +25,74 @@ void give(const Texts& labels, QueueGrant& given) {
   }
 }
 
-void give_domains(const Job& job, const WorkloadView& workload, const v1alpha1::JobPlan& plan,
+constexpr int kNone = -1;
+
+// The places that pods get in the domains of an assignment, each once.
+class Places {
+ public:
+  explicit Places(const std::vector<WorkloadDomain>& domains) {
+    for (const WorkloadDomain& domain : domains) {
+      by_name_.emplace(domain_name(domain.node_labels), left_.size());
+      left_.push_back(domain.pods);
+    }
+  }
+
+  // kNone: none is left there.
+  int take(const std::string& name) {
+    const auto [first, last] = by_name_.equal_range(name);
+    const auto found = std::find_if(first, last, [this](const auto& each) { return left_[each.second] > 0; });
+    return found == last ? kNone : take_from(found->second);
+  }
+
+  // In the queue's order.
+  int take_next() {
+    while (next_ < left_.size() && left_[next_] <= 0) ++next_;
+    return next_ == left_.size() ? kNone : take_from(next_);
+  }
+
+ private:
+  int take_from(std::size_t domain) {
+    --left_[domain];
+    return static_cast<int>(domain);
+  }
+
+  std::multimap<std::string, std::size_t> by_name_;
+  std::vector<int> left_;  // pods, by domain
+  std::size_t next_ = 0;
+};
+
+// By node. Who has a machine goes before who waits for one.
+std::vector<int> domains_of_nodes(const Snapshot& seen, const WorkloadView& workload,
+                                  const ReplicaGroups& replicas) {
+  Places places(workload.domains);
+  std::vector<int> chosen(replicas.index_of_node.size(), kNone);
+  const auto newest = newest_by_node(seen.pods);
+  for (const bool is_bound : {true, false}) {
+    for (std::size_t node = 0; node < chosen.size(); ++node) {
+      const auto found = newest.find(static_cast<int>(node));
+      if (found == newest.end() || !found->second->alive() || found->second->bound() != is_bound) continue;
+      chosen[node] = places.take(found->second->domain);
+    }
+  }
+  for (const std::vector<int>& group : replicas.groups) {
+    for (const int node : group) {
+      int& domain = chosen[static_cast<std::size_t>(node)];
+      if (domain == kNone) domain = places.take_next();
+    }
+  }
+  return chosen;
+}
+
+void give_domains(const Snapshot& seen, const WorkloadView& workload, const v1alpha1::JobPlan& plan,
                   PodPlacement& placement) {
-  const v1alpha1::Topology& topology = job.spec.scheduling().topology();
+  const v1alpha1::Topology& topology = seen.job.spec.scheduling().topology();
   const bool is_asked =
       topology.mode() == v1alpha1::Topology::Preferred || topology.mode() == v1alpha1::Topology::Required;
   const ReplicaGroups replicas = replica_groups(plan);
   if (is_asked) placement.topology_index = replicas.index_of_node;
   if (workload.domains.empty()) return;
-  std::vector<int> domain_of_index;
-  for (std::size_t domain = 0; domain < workload.domains.size(); ++domain) {
-    placement.domains.push_back(workload.domains[domain].node_labels);
-    const int left = plan.nodes() - static_cast<int>(domain_of_index.size());
-    domain_of_index.insert(domain_of_index.end(), std::clamp(workload.domains[domain].pods, 0, left),
-                           static_cast<int>(domain));
-  }
-  for (int node = 0; node < plan.nodes(); ++node) {
-    const auto index = static_cast<std::size_t>(replicas.index_of_node[static_cast<std::size_t>(node)]);
-    placement.domain_of_node.push_back(index < domain_of_index.size() ? domain_of_index[index] : -1);
-  }
+  for (const WorkloadDomain& domain : workload.domains) placement.domains.push_back(domain.node_labels);
+  placement.domain_of_node = domains_of_nodes(seen, workload, replicas);
   // By these the queue knows that it has counted the pod.
   placement.labels[labels::kPodSet] = kPodSetName;
   placement.annotations[annotations::kWorkload] = workload.name;
@@ -72,7 +126,7 @@ QueueGrant grant_of(const Snapshot& seen, const WorkloadView& workload, const v1
   give(Texts(seen.job.spec.worker().node_selector().begin(), seen.job.spec.worker().node_selector().end()),
        wanted);
   given.conflict = wanted.conflict;
-  give_domains(seen.job, workload, plan, given.placement);
+  give_domains(seen, workload, plan, given.placement);
   return given;
 }
 

@@ -1,5 +1,6 @@
 // What a queue has given a job with its admission: where its pods may run, in which domains of the topology,
-// and by what the queue knows them. Pure.
+// and by what the queue knows them. A queue that replaces a machine that failed sorts the domains anew: pods
+// keep those of theirs that are left, and the others get the rest. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 #include "operator/controller/queue_hindrance.h"
 
+#include <fmt/format.h>
+
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 
@@ -18,6 +20,10 @@ std::optional<QueueHindrance> hindrance_of_cluster(const QueueView& queue) {
         "this operator may not list the workloads, resourceflavors and workloadpriorityclasses of "
         "kueue.x-k8s.io, or the priorityclasses; have it installed with queues.rights=true, or ask an "
         "administrator for the rights that docs/user/install.md names under \"For one namespace\""};
+  if (queue.api == QueueView::Api::kUnknown && !queue.trouble.empty())
+    return QueueHindrance{
+        reasons::kKueueMissing,
+        fmt::format("the queue cannot be asked: {}; it is asked again every half minute", queue.trouble)};
   return std::nullopt;
 }
 

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/pod_loss.h"
+#include "operator/controller/pods_policy.h"
 #include "operator/controller/queue_change.h"
 #include "operator/controller/queue_grant.h"
 #include "operator/controller/queue_hindrance.h"
@@ -86,7 +90,10 @@ class Judge {
     if (was_deleted()) return say_deleted();
     const auto [reason, message] = hindrance_of_cluster(seen_.queue).value_or(QueueHindrance{});
     const bool stays_away = has_left() && !job_.spec.suspend();
-    return stays_away ? say(Course::kStops, false, reason, message) : keep_waiting(false, reason, message);
+    if (stays_away) return say(Course::kStops, false, reason, message);
+    // Who does not answer has taken nothing back.
+    const bool keeps_quota = seen_.queue.api == Api::kUnknown && verdict_.gang.admitted();
+    return keep_waiting(false, keeps_quota ? "" : reason, message);
   }
 
   QueueVerdict stop(std::string message) {
@@ -197,6 +204,8 @@ class Judge {
     // The first one before any pod is made: it is refused where the queue has changed its mind meanwhile.
     const bool is_first = workload.condition(workload::kPodsReady) == nullptr;
     (is_first ? verdict_.effects : verdict_.notices) = tell_of_pods(seen_, workload, plan_.nodes(), now_);
+    std::ranges::move(deletion_of_strays(seen_.pods, verdict_.placement),
+                      std::back_inserter(verdict_.effects));
     verdict_.gang.set_admitted(true);
     return say(Course::kGoesOn, true, reasons::kQuotaReserved, words_of(workload, workload::kAdmitted));
   }

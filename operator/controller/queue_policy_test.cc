@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 
 #include "operator/api/cancellation.h"
 #include "operator/api/conditions.h"
+#include "operator/children/pod_placement.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/machine_policy.h"
 #include "operator/testing/workloads.h"
 
 namespace caravan::controller::testing {
@@ -447,6 +450,10 @@ TEST(QueuePolicy, WhatKeepsAJobOutOfEveryQueueIsSaid) {
                 [](Snapshot& s) { s.queue.api = QueueView::Api::kRefused; }},
            Case{"or ask an administrator for the rights that docs/user/install.md names",
                 [](Snapshot& s) { s.queue.api = QueueView::Api::kRefused; }},
+           Case{"False KueueMissing: the queue cannot be asked: 503 ServiceUnavailable; ",
+                [](Snapshot& s) {
+                  s.queue = {.api = QueueView::Api::kUnknown, .trouble = "503 ServiceUnavailable"};
+                }},
            Case{"False QueueMissing: the job asks for Kueue and names no queue",
                 [](Snapshot& s) { s.job.spec.mutable_scheduling()->clear_queue(); }},
            Case{"False PriorityClassMissing: workloadpriorityclass high is not there",
@@ -467,6 +474,26 @@ TEST(QueuePolicy, WhatRunsGoesOnWhileNobodyKnowsWhatTheQueueSays) {
     EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
     EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), IsEmpty());
   }
+}
+
+TEST(QueuePolicy, AJobThatRunsAndGetsNoPodsBeforeItsQueueAnswersSaysSo) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue = {.api = QueueView::Api::kUnknown, .trouble = "503 ServiceUnavailable"};
+  const Decision unanswered = next(snapshot);
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kScheduled),
+            "True AllPodsBound: all 2 pods have a machine");
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved),
+            "True QuotaReserved: told of Admitted");
+  EXPECT_TRUE(std::ranges::none_of(
+      unanswered.notes, [](const Note& note) { return note.action == conditions::kQuotaReserved; }));
+  snapshot.pods.pop_back();
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kScheduled),
+              HasSubstr("1 of 2 pods have a machine; the queue cannot be asked: 503 ServiceUnavailable"));
+  snapshot.queue = {.api = QueueView::Api::kServed, .workload = admitted_workload()};
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kScheduled),
+              HasSubstr("resourceflavor spot, which the queue gave, is not known yet"));
 }
 
 // Whoever leads since is heard by way of the ConfigMap.
@@ -526,6 +553,85 @@ TEST(QueuePolicy, TheTopologyOfTheQueueIsThePlaceOfEachNodeOfTheJob) {
     hosts.push_back(runs.placement.domains.at(static_cast<std::size_t>(domain)).at("host"));
   EXPECT_THAT(hosts, ElementsAre("a", "h-bx", "a", "h-cx")) << "nodes 0 and 2 are a copy, 1 and 3 another";
   EXPECT_EQ(runs.placement.annotations.at("kueue.x-k8s.io/workload"), "ltj-train");
+}
+
+// Admitted, with a pod for each of the hosts.
+WorkloadView workload_on(const std::vector<std::string>& hosts) {
+  WorkloadView assigned = admitted_workload();
+  for (const std::string& host : hosts)
+    assigned.domains.push_back({.node_labels = {{"kubernetes.io/hostname", host}}, .pods = 1});
+  return assigned;
+}
+
+PodView pod_on(int node, const std::string& host) {
+  PodView pod = running_pod(node);
+  pod.domain = domain_name({{"kubernetes.io/hostname", host}});
+  return pod;
+}
+
+// "a b c d": the host of each node of the job.
+std::string hosts_of(const Decision& decision) {
+  std::string hosts;
+  for (const int domain : decision.placement.domain_of_node) {
+    if (!hosts.empty()) hosts += " ";
+    hosts +=
+        domain < 0
+            ? "-"
+            : decision.placement.domains.at(static_cast<std::size_t>(domain)).at("kubernetes.io/hostname");
+  }
+  return hosts;
+}
+
+// Four pods run on hosts a, b, c and d that Kueue has chosen.
+Snapshot running_on_hosts() {
+  Snapshot snapshot = queued_job();
+  snapshot.job = job(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 1, "data": 4},
+      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "CPU", "memory": "4Gi"}},
+      "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})");
+  next(snapshot);
+  snapshot.queue.workload = workload_on({"a", "b", "c", "d"});
+  next(snapshot);
+  snapshot.job.status.mutable_certificates()->set_set(kCertificates);
+  snapshot.job.status.mutable_certificates()->set_issue_time(to_text(kStart));
+  know_children(snapshot);
+  snapshot.pods = {pod_on(0, "a"), pod_on(1, "b"), pod_on(2, "c"), pod_on(3, "d")};
+  return snapshot;
+}
+
+TEST(QueuePolicy, WhenTheQueueReplacesAMachineTheOtherPodsKeepTheirs) {
+  Snapshot snapshot = running_on_hosts();
+  EXPECT_EQ(hosts_of(next(snapshot)), "a b c d");
+  snapshot.pods.erase(snapshot.pods.begin());
+  snapshot.queue.workload = workload_on({"b", "c", "d", "e"});
+  const Decision replaces = next(snapshot);
+  EXPECT_EQ(hosts_of(replaces), "e b c d");
+  EXPECT_THAT(effects_of(replaces), Contains("pod 0"));
+}
+
+TEST(QueuePolicy, APodThatWaitsForAMachineThatTheQueueHasReplacedIsMadeAgain) {
+  Snapshot snapshot = running_on_hosts();
+  snapshot.pods[0].phase = PodPhase::kPending;
+  snapshot.pods[0].machine.clear();
+  EXPECT_THAT(effects_of(next(snapshot)), Not(Contains("delete train-0-a1")));
+  snapshot.queue.workload = workload_on({"b", "c", "d", "e"});
+  EXPECT_THAT(effects_of(next(snapshot)), Contains("delete train-0-a1"));
+  snapshot.pods[0] = pod_on(0, "a");
+  const Decision stays = next(snapshot);
+  EXPECT_EQ(hosts_of(stays), "e b c d");
+  EXPECT_THAT(effects_of(stays), Not(Contains("delete train-0-a1"))) << "it has its machine";
+  snapshot.pods[0].domain = snapshot.pods[1].domain;
+  snapshot.pods[0].machine.clear();
+  EXPECT_EQ(hosts_of(next(snapshot)), "e b c d") << "the place is that of the pod that runs there";
+}
+
+TEST(QueuePolicy, APodLeavesNoMachineThatTheQueueWouldGiveItAgain) {
+  Snapshot snapshot = running_on_hosts();
+  for (const int attempt : {1, 2}) note_failure("machine-1", attempt, snapshot.job.status);
+  snapshot.job.status.set_attempt(3);
+  Snapshot of_racks = snapshot;
+  EXPECT_THAT(effects_of(next(snapshot)), Not(Contains("delete train-1-a1")));
+  of_racks.queue.workload->domains = {WorkloadDomain{.node_labels = {{"rack", "r1"}}, .pods = 4}};
+  EXPECT_THAT(effects_of(next(of_racks)), Contains("delete train-1-a1"));
 }
 
 TEST(QueuePolicy, AJobThatWasPlannedAgainQueuesAnewWhereOtherPodsMustStayTogether) {

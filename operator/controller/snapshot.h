@@ -33,12 +33,13 @@ struct NetworkPolicyView {
 // What Kueue says of a job that waits in one of its queues.
 struct QueueView {
   enum class Api {
-    kUnknown,  // the caches fill
+    kUnknown,  // nobody has answered yet, or the caches fill
     kAbsent,   // the cluster has none
     kRefused,  // this operator may not use it
     kServed,
   };
   Api api = Api::kUnknown;
+  std::string trouble = {};                        // why that is unknown; empty while the caches fill
   std::optional<WorkloadView> workload = {};       // the job's own
   std::map<std::string, FlavorView> flavors = {};  // those of its admission that are known
   std::optional<WorkloadPriority> priority = {};   // that the job names; nothing: none, or it is not there
@@ -66,6 +67,8 @@ struct Snapshot {
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};
+  // The same of the domains, as pod_placement.h names them, in which pods of other jobs wait for a machine.
+  std::map<std::string, Demand> asked_of_domains = {};
   // The domains of the machines that its pods are bound to, where the job would rather have copies in one.
   std::map<std::string, std::string> domain_of_machine = {};
   std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not

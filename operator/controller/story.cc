@@ -46,15 +46,19 @@ bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after)
   return tells_more && before->message() != after.message();
 }
 
-Note avoidance_of(const std::string& machine) {
+// A queue whose topology goes down to hosts has chosen the machine itself.
+Note avoidance_of(const std::string& machine, bool is_queued) {
   return {
       .type = kube::EventType::kWarning,
       .reason = reasons::kNodeAvoided,
       .action = conditions::kScheduled,
       .text = fmt::format(
           "two attempts ended by failures on node {}: the job's pods move to other nodes where these have "
-          "room",
-          machine)};
+          "room{}",
+          machine,
+          is_queued ? ", but stay where Kueue's topology names the node itself: cordon it then, and suspend "
+                      "and resume the job, so that Kueue chooses another"
+                    : "")};
 }
 
 }  // namespace
@@ -71,7 +75,8 @@ std::vector<Note> story_of(const v1alpha1::JobStatus& before, const v1alpha1::Jo
   }
   const std::vector<std::string> known = avoided_machines(before);
   for (const std::string& machine : avoided_machines(after)) {
-    if (!std::binary_search(known.begin(), known.end(), machine)) notes.push_back(avoidance_of(machine));
+    if (!std::binary_search(known.begin(), known.end(), machine))
+      notes.push_back(avoidance_of(machine, after.gang().admitted()));
   }
   return notes;
 }

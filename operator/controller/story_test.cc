@@ -1,7 +1,8 @@
 #include "operator/controller/story.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include "operator/controller/machine_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/testing/jobs.h"
 
@@ -9,6 +10,8 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Story, SavesThatFailAndSucceedByTurnsAreOneEvent) {
   v1alpha1::JobStatus status;
@@ -24,6 +27,17 @@ TEST(Story, SavesThatFailAndSucceedByTurnsAreOneEvent) {
   EXPECT_EQ(events(true, kStart + 20s), 0U);
   EXPECT_EQ(events(false, kStart + 10min), 0U);
   EXPECT_EQ(events(true, kStart + 20min), 1U);
+}
+
+TEST(Story, OfAMachineThatKueueMayHaveChosenItSaysHowToGetAnother) {
+  v1alpha1::JobStatus before;
+  v1alpha1::JobStatus after;
+  for (const int attempt : {1, 2}) note_failure("bad", attempt, after);
+  ASSERT_EQ(story_of(before, after).size(), 1U);
+  EXPECT_THAT(story_of(before, after)[0].text, Not(HasSubstr("Kueue")));
+  after.mutable_gang()->set_admitted(true);
+  EXPECT_THAT(story_of(before, after)[0].text,
+              HasSubstr("stay where Kueue's topology names the node itself: cordon it then"));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "operator/view/pod_view.h"
@@ -14,21 +13,18 @@ namespace {
 // Where sums end as they are told: whoever makes pods may ask for whatever he likes.
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-struct Taken {
-  std::string machine;
-  Demand asked;
-};
+}  // namespace
 
-// Nothing of a pod that has no machine yet, or no longer needs it.
-std::optional<Taken> taken_by(const kube::ObjectPtr& pod) {
+std::optional<TakenRoom::Taken> TakenRoom::taken_by(const kube::ObjectPtr& pod) {
   if (!pod) return std::nullopt;
   const kube::Json object = pod->parse();
   PodView view = read_pod(object);
-  if (!view.bound() || view.is_over()) return std::nullopt;
-  return Taken{std::move(view.machine), read_demand(object)};
+  const bool waits = !view.bound() && view.alive() && !view.gated && !view.domain.empty();
+  if (view.bound() ? view.is_over() : !waits) return std::nullopt;
+  Place place = view.bound() ? Place(Kind::kMachine, std::move(view.machine))
+                             : Place(Kind::kDomain, std::move(view.domain));
+  return Taken{std::move(place), read_demand(object)};
 }
-
-}  // namespace
 
 void TakenRoom::Load::add(const Demand& demand) {
   ++pods;
@@ -49,31 +45,32 @@ void TakenRoom::change(const kube::Change& pod) {
   const auto before = taken_by(pod.before);
   const auto after = taken_by(pod.after);
   const std::scoped_lock lock(mutex_);
-  if (after) machines_[after->machine].add(after->asked);
+  if (after) loads_[after->place].add(after->asked);
   if (!before) return;
-  const auto load = machines_.find(before->machine);
+  const auto load = loads_.find(before->place);
   load->second.take_away(before->asked);
-  if (load->second.pods == 0) machines_.erase(load);
+  if (load->second.pods == 0) loads_.erase(load);
 }
 
-std::map<std::string, Demand> TakenRoom::by_machine(const std::vector<kube::ObjectPtr>& but) const {
-  std::map<std::string, Load> machines;
+TakenRoom::Sums TakenRoom::sums(const std::vector<kube::ObjectPtr>& but) const {
+  std::map<Place, Load> loads;
   {
     const std::scoped_lock lock(mutex_);
-    machines = machines_;
+    loads = loads_;
   }
   for (const kube::ObjectPtr& pod : but) {
     const auto taken = taken_by(pod);
-    const auto load = taken ? machines.find(taken->machine) : machines.end();
-    if (load != machines.end()) load->second.take_away(taken->asked);
+    const auto load = taken ? loads.find(taken->place) : loads.end();
+    if (load != loads.end()) load->second.take_away(taken->asked);
   }
-  std::map<std::string, Demand> by_machine;
-  for (const auto& [machine, load] : machines) {
-    Demand& demand = by_machine[machine];
+  Sums sums;
+  for (const auto& [place, load] : loads) {
+    const auto& [kind, name] = place;
+    Demand& demand = (kind == Kind::kMachine ? sums.by_machine : sums.by_domain)[name];
     for (const auto& [resource, sum] : load.asked)
       demand[resource] = static_cast<std::int64_t>(std::min<unsigned __int128>(sum, kMost));
   }
-  return by_machine;
+  return sums;
 }
 
 }  // namespace caravan::controller

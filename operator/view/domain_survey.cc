@@ -35,8 +35,10 @@ class ProductMatch {
   std::vector<std::string> names_ = {};
 };
 
-int pods_that_fit(const NodeView& node, const Demand& of_a_pod, const Demand& taken) {
-  std::int64_t most = of_a_pod.empty() ? 1 : std::numeric_limits<int>::max();
+// On the network of nodes pods have ports in common (children/worker_pod.cc).
+int pods_that_fit(const NodeView& node, const v1alpha1::Worker& worker, const Demand& of_a_pod,
+                  const Demand& taken) {
+  std::int64_t most = of_a_pod.empty() || worker.host_network() ? 1 : std::numeric_limits<int>::max();
   for (const auto& [resource, asked] : of_a_pod) {
     if (asked <= 0) continue;
     const std::int64_t free = amount_of(node.allocatable, resource) - amount_of(taken, resource);
@@ -51,21 +53,35 @@ std::vector<Domain> survey_domains(const Job& job, const WantedRoom& wanted,
                                    const std::vector<NodeView>& nodes,
                                    const std::map<std::string, Demand>& taken) {
   const std::string& key = job.spec.scheduling().topology().key();
+  const v1alpha1::Worker& worker = job.spec.worker();
   const ProductMatch has_product(job.spec, wanted.gpu_product);
   std::map<std::string, Domain> by_name;
   for (const NodeView& node : nodes) {
     const auto name = node.labels.find(key);
-    if (name == node.labels.end() || !has_product(node) || !is_wanted(node, job.spec.worker())) continue;
+    if (name == node.labels.end() || !has_product(node) || !matches(node, worker)) continue;
     Domain& domain = by_name[name->second];
     domain.node_labels = {{key, name->second}};
+    const bool is_tolerated = wanted.tolerates_all || are_tolerated(node.taints, worker, wanted.of_a_pod);
+    if (!node.usable || !is_tolerated) continue;
     const auto others = taken.find(node.name);
-    domain.capacity += pods_that_fit(node, wanted.of_a_pod, {});
-    domain.room += pods_that_fit(node, wanted.of_a_pod, others == taken.end() ? Demand() : others->second);
+    domain.capacity += pods_that_fit(node, worker, wanted.of_a_pod, {});
+    domain.room +=
+        pods_that_fit(node, worker, wanted.of_a_pod, others == taken.end() ? Demand() : others->second);
   }
   std::vector<Domain> domains;
   domains.reserve(by_name.size());
   for (auto& [name, domain] : by_name) domains.push_back(std::move(domain));
   return domains;
+}
+
+int worth_in_pods(const Demand& asked, const Demand& of_a_pod) {
+  std::int64_t most = 0;
+  for (const auto& [resource, of_one] : of_a_pod) {
+    if (of_one <= 0) continue;
+    const std::int64_t amount = amount_of(asked, resource);
+    most = std::max(most, amount / of_one + (amount % of_one != 0 ? 1 : 0));
+  }
+  return static_cast<int>(std::min<std::int64_t>(most, std::numeric_limits<int>::max()));
 }
 
 }  // namespace caravan::controller

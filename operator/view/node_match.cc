@@ -30,6 +30,13 @@ bool meets(const NodeView& node, const v1alpha1::NodeRequirement& requirement) {
   return has && bound && (how == "Gt" ? *has > *bound : *has < *bound);
 }
 
+// As the scheduler does.
+bool tolerates(const v1alpha1::Toleration& toleration, const Taint& taint) {
+  if (!toleration.effect().empty() && toleration.effect() != taint.effect) return false;
+  if (!toleration.key().empty() && toleration.key() != taint.key) return false;
+  return toleration.operator_() == "Exists" || toleration.value() == taint.value;
+}
+
 }  // namespace
 
 std::string label_of(const NodeView& node, const std::string& key) {
@@ -37,15 +44,26 @@ std::string label_of(const NodeView& node, const std::string& key) {
   return found == node.labels.end() ? "" : found->second;
 }
 
-bool is_wanted(const NodeView& node, const v1alpha1::Worker& worker) {
-  return node.usable &&
-         std::ranges::all_of(worker.node_selector(),
+bool matches(const NodeView& node, const v1alpha1::Worker& worker) {
+  return std::ranges::all_of(worker.node_selector(),
                              [&](const auto& wanted) {
                                const auto found = node.labels.find(wanted.first);
                                return found != node.labels.end() && found->second == wanted.second;
                              }) &&
          std::ranges::all_of(worker.node_affinity(),
                              [&](const auto& requirement) { return meets(node, requirement); });
+}
+
+bool is_wanted(const NodeView& node, const v1alpha1::Worker& worker) {
+  return node.usable && matches(node, worker);
+}
+
+bool are_tolerated(const std::vector<Taint>& taints, const v1alpha1::Worker& worker, const Demand& of_a_pod) {
+  return std::ranges::all_of(taints, [&](const Taint& taint) {
+    return amount_of(of_a_pod, taint.key) > 0 ||
+           std::ranges::any_of(worker.tolerations(),
+                               [&](const auto& toleration) { return tolerates(toleration, taint); });
+  });
 }
 
 }  // namespace caravan::controller

@@ -5,18 +5,28 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "kube/api/json.h"
 
 namespace caravan::controller {
 
-using Demand = std::map<std::string, std::int64_t>;  // by resource
+using Demand = std::map<std::string, std::int64_t>;  // by resource; cpu in thousandths, others in units
+
+struct Taint {
+  std::string key = {};
+  std::string value = {};
+  std::string effect = {};
+
+  bool operator==(const Taint&) const = default;
+};
 
 struct NodeView {
   std::string name = {};
   std::map<std::string, std::string> labels = {};
-  Demand allocatable = {};
-  bool usable = true;  // ready and open for new pods
+  Demand allocatable = {};         // rounded down
+  std::vector<Taint> taints = {};  // those that keep pods off
+  bool usable = true;              // ready and open for new pods
 
   bool operator==(const NodeView&) const = default;
 };
@@ -24,8 +34,8 @@ struct NodeView {
 NodeView read_node(const kube::Json& object);
 // 0: none.
 std::int64_t amount_of(const Demand& demand, const std::string& resource);
-// What a pod asks of its machine. Sums end at the largest number: whoever makes pods may ask for whatever he
-// likes.
+// What a pod asks of its machine, rounded up. Sums end at the largest number: whoever makes pods may ask for
+// whatever he likes.
 Demand read_demand(const kube::Json& pod);
 
 }  // namespace caravan::controller

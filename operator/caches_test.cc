@@ -1,0 +1,61 @@
+// Which jobs others let go first, since these wait for machines.
+#include "operator/caches.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+kube::JsonObject condition_of_job(const char* type, const char* value, const std::string& reason,
+                                  const std::string& message) {
+  return {{"type", type}, {"status", value}, {"reason", reason}, {"message", message}};
+}
+
+// Some of its pods have no machine.
+kube::Json waiting_job(
+    const std::string& reason = reasons::kWaitingForPods,
+    const std::string& message = "0/8 nodes are available: 8 Insufficient nvidia.com/gpu") {
+  kube::Json job = job_object();
+  job.as_object()["status"] = kube::JsonObject{
+      {"conditions", kube::JsonArray{condition_of_job(conditions::kScheduled, "False", reason, message)}}};
+  return job;
+}
+
+TEST(JobsThatWaitForMachines, LackNothingElse) {
+  EXPECT_TRUE(waits_for_machines(waiting_job()));
+  EXPECT_TRUE(waits_for_machines(waiting_job(reasons::kGangTimeout))) << "it asks again later";
+  EXPECT_FALSE(waits_for_machines(job_object())) << "nobody has looked at it";
+  for (const char* reason :
+       {reasons::kWaitingForQuota, reasons::kNotAllowed, reasons::kNoDomain, reasons::kPodsGated})
+    EXPECT_FALSE(waits_for_machines(waiting_job(reason))) << reason;
+  for (const char* cause :
+       {"pod train-0-a1: 0/1 nodes are available: persistentvolumeclaim \"corpus\" not found; create that "
+        "claim",
+        "pod train-0-a1: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims",
+        "0 of 2 pods have a machine; pods \"train-0-a1\" is forbidden: exceeded quota: q, requested: pods=1"})
+    EXPECT_FALSE(waits_for_machines(waiting_job(reasons::kWaitingForPods, cause))) << cause;
+}
+
+TEST(JobsThatWaitForMachines, GoOn) {
+  for (const char* type : {conditions::kSuspended, conditions::kComplete, conditions::kFailed}) {
+    kube::Json job = waiting_job();
+    job.at("status").at("conditions").as_array().push_back(condition_of_job(type, "True", "Test", ""));
+    EXPECT_FALSE(waits_for_machines(job)) << type;
+  }
+  kube::Json deleted = waiting_job();
+  deleted.at("metadata").as_object()["deletionTimestamp"] = "2030-01-01T00:00:00Z";
+  EXPECT_FALSE(waits_for_machines(deleted));
+}
+
+TEST(JobsThatWaitForMachines, HaveNoneFromAQueue) {
+  kube::Json job = waiting_job();
+  job.at("status").as_object()["gang"] = kube::JsonObject{{"admitted", true}};
+  EXPECT_FALSE(waits_for_machines(job));
+  job.at("status").as_object()["gang"] = kube::JsonObject{{"givenBack", 1}};
+  EXPECT_TRUE(waits_for_machines(job));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
