@@ -1,5 +1,5 @@
 // How far predictions are from what is measured, as a part of them, where the engine was measured on devices
-// such as these. Pure.
+// such as these; on GPUs, with bf16. Pure.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,11 @@
 namespace caravan::planner {
 
 // Standard deviation of measured peaks.
-std::optional<double> memory_error(const DevicePool& devices, const EngineProfile& profile);
+std::optional<double> memory_error(const DevicePool& devices, const EngineProfile& profile,
+                                   const TrainingNumbers& training = {});
 
 // Mean absolute error of step times.
-std::optional<double> step_time_error(const DevicePool& devices, const EngineProfile& profile);
+std::optional<double> step_time_error(const DevicePool& devices, const EngineProfile& profile,
+                                      const TrainingNumbers& training = {});
 
 }  // namespace caravan::planner

@@ -46,6 +46,13 @@ TEST(MeasuredError, IsNotKnownOfOtherDevicesNorOfMore) {
   }
 }
 
+TEST(MeasuredError, OfGpusIsNotKnownOfFp32) {
+  const EngineProfile profile = measured_on_one_h200();
+  const TrainingNumbers fp32{.bf16 = false};
+  EXPECT_EQ(memory_error(gpus("H200", 1), profile, fp32), std::nullopt);
+  EXPECT_EQ(step_time_error(gpus("H200", 1), profile, fp32), std::nullopt);
+}
+
 TEST(MeasuredError, HoldsForAllGpusWhereAProfileNamesNone) {
   EngineProfile profile = measured_on_one_h200();
   profile.measured_product.clear();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/readable_bytes.h"
+#include "common/readable_percent.h"
 #include "planner/memory/memory_model.h"
 #include "planner/report.h"
 #include "planner/request.h"
@@ -86,21 +88,33 @@ Result<Layout> read_tried(const PlanRequest& request, const v1alpha1::Plan& plan
   return layout;
 }
 
+// Of what the layout that ran out of memory needed.
+constexpr double kClearlyLess = 0.9;
+
 // What may be taken of a device whose ranks were to have `usable_bytes` (0: nobody knew) and needed so much
 // when they were refused more. They would have gone on to take more, so that the next layout must need
 // clearly less.
 void leave_less_than(int64_t needed_bytes, int64_t usable_bytes, const EngineProfile& profile,
-                     DevicePool& devices) {
-  constexpr double kClearlyLess = 0.9;
+                     PlanRequest& request) {
+  DevicePool& devices = request.devices;
   const auto less = static_cast<int64_t>(kClearlyLess * static_cast<double>(needed_bytes));
-  const int64_t left = usable_bytes > 0 ? std::min(usable_bytes, less) : less;
-  devices.memory_bytes = memory_for(left, devices, profile);
+  request.must_need_less = usable_bytes <= 0 || less < usable_bytes;
+  devices.memory_bytes = memory_for(request.must_need_less ? less : usable_bytes, devices, profile);
   if (devices.machine) devices.machine->memory_bytes = *devices.memory_bytes * devices.count;
 }
 
 std::string in_words(const v1alpha1::MemoryCorrection& correction) {
   return fmt::format("{} at {} % of what was predicted, as the ranks of attempt {} took them",
                      correction.term(), correction.percent(), correction.attempt());
+}
+
+// Why no other layout does. Where that is not the devices' memory, it says what is.
+std::string no_other_layout(const PlanRequest& request, const v1alpha1::MemoryCorrection& correction,
+                            const EngineProfile& profile, const std::string& mistake) {
+  if (!request.must_need_less) return fmt::format("with {}, {}", in_words(correction), mistake);
+  return fmt::format("with {}, a layout must need at most {} of what the one that ran out needed, {}; {}",
+                     in_words(correction), readable_rough_percent(kClearlyLess),
+                     readable_bytes(usable_bytes(request.devices, profile).value_or(0)), mistake);
 }
 
 }  // namespace
@@ -137,11 +151,11 @@ Result<v1alpha1::PlanReport> plan_again(const TriedPlan& before, const v1alpha1:
   const auto tried = read_tried(*request, before.plan, profile);
   if (!tried) return tl::unexpected(tried.error());
   const int64_t needed = predict_memory(*request, *tried, profile).peak_bytes();
-  leave_less_than(needed, before.plan.usable_bytes(), profile, request->devices);
+  leave_less_than(needed, before.plan.usable_bytes(), profile, *request);
   PlanAnswer answer = answer_request(*request, profile, {});
   if (answer.error) {
-    return tl::unexpected(Error{
-        fmt::format("with {}, {}", in_words(before.correction), answer.error->message), answer.error->code});
+    return tl::unexpected(Error{no_other_layout(*request, before.correction, profile, answer.error->message),
+                                answer.error->code});
   }
   v1alpha1::Plan& plan = *answer.report.mutable_plan();
   plan.set_reason(fmt::format("Planned again with {}. {}", in_words(before.correction), plan.reason()));

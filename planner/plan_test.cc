@@ -14,7 +14,9 @@
 namespace caravan::planner {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Cluster {
@@ -133,6 +135,22 @@ TEST(PlanJob, ExecutesWhatTheUserSays) {
   EXPECT_EQ(plan.source(), "UserSpecified");
 }
 
+TEST(PlanJob, OfFp32OnGpusItClaimsNoTensorCoresAndNoMeasuredError) {
+  const auto plan_in = [](v1alpha1::Precision::Value precision) {
+    v1alpha1::JobSpec spec = gpu_job("llama3.2-1b", 1, "H200");
+    spec.mutable_training()->set_sequence_length(2048);
+    spec.mutable_training()->set_global_batch_sequences(8);
+    spec.mutable_training()->set_precision(precision);
+    return plan_job(spec, {}, default_profile())->plan();
+  };
+  const v1alpha1::Plan bf16 = plan_in(v1alpha1::Precision::BF16);
+  const v1alpha1::Plan fp32 = plan_in(v1alpha1::Precision::FP32);
+  EXPECT_TRUE(bf16.has_step_time_error());
+  EXPECT_FALSE(fp32.has_step_time_error());
+  EXPECT_FALSE(fp32.has_memory_error());
+  EXPECT_GT(fp32.step_seconds(), 3 * bf16.step_seconds());
+}
+
 // From which every rank makes the lists that the plan was made with.
 TEST(PlanJob, CarriesWhatOpListsAreArrangedFor) {
   v1alpha1::JobSpec job = gpu_job("llama3-8b", 4);
@@ -236,9 +254,19 @@ TEST(PlanAgain, SaysWithWhichCorrectionNoOtherLayoutFits) {
       plan_again({.plan = first, .correction = correction("activations", 200)}, job, {}, default_profile());
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ExitCode::kDoesNotFit);
-  EXPECT_THAT(again.error().message, StartsWith("with activations at 200 % of what was predicted, as the "
-                                                "ranks of attempt 3 took them, spec.resources: the job does "
-                                                "not fit on 8 H100-80GB"));
+  EXPECT_THAT(
+      again.error().message,
+      testing::ContainsRegex("^with activations at 200 % of what was predicted, as the ranks of attempt "
+                             "3 took them, a layout must need at most 90 % of what the one that ran "
+                             "out needed, ([0-9.]+ GiB); spec.resources: the job does not fit on 8 "
+                             "H100-80GB: .* stage 0 needs [0-9.]+ GiB of [0-9.]+ GiB allowed"));
+  EXPECT_THAT(again.error().message, Not(AnyOf(HasSubstr("usable"), HasSubstr("of memory each"))));
+  const auto beyond =
+      plan_again({.plan = first, .correction = correction("activations", 300)}, job, {}, default_profile());
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().message, HasSubstr("took them, spec.resources: the job does not fit"))
+      << "the device's own limit is lower";
+  EXPECT_THAT(beyond.error().message, HasSubstr(" GiB usable: "));
 }
 
 TEST(PlanAgain, BelievesNoPlanOfAnotherJob) {
@@ -470,6 +498,7 @@ TEST(CheckJob, LeavesToTheDevicesWhatTheyDecide) {
   large_nodes.mutable_parallelism()->set_tensor(8);
   EXPECT_EQ(wrong_whatever_the_devices(large_nodes), "") << "which stands on nodes of 8";
   EXPECT_EQ(wrong_whatever_the_devices(cpu_job("llama-mini", 4)), "");
+  EXPECT_EQ(wrong_whatever_the_devices(gpu_job("llama3.1-405b", 131072)), "");
 }
 
 }  // namespace

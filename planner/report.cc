@@ -171,8 +171,10 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   set_memory(message, request, layout, profile);
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   if (chosen.time.seconds) set_speed(message, request, chosen.time);
-  if (const auto error = step_time_error(request.devices, profile)) message.set_step_time_error(*error);
-  if (const auto error = memory_error(request.devices, profile)) message.set_memory_error(*error);
+  if (const auto error = step_time_error(request.devices, profile, request.training))
+    message.set_step_time_error(*error);
+  if (const auto error = memory_error(request.devices, profile, request.training))
+    message.set_memory_error(*error);
   message.set_devices(request.devices.count);
   message.set_devices_per_node(request.devices.per_node);
   const auto& known = request.devices.known;

@@ -39,7 +39,7 @@ struct DevicePool {
   std::string product;
   std::optional<DeviceProduct> known;  // absent: no speed, no MFU
 
-  int maximum() const { return kMaximumNodes * node_size; }
+  int64_t maximum() const { return int64_t{kMaximumNodes} * node_size; }
 
   void share(const SharedMachine& shared) {
     machine = shared;
@@ -48,7 +48,7 @@ struct DevicePool {
   }
 
   // By fast links: those of a node, or of a rack where a switch joins them.
-  bool has_rack_switch() const { return known && known->link_domain > known->devices_per_node; }
+  bool has_rack_switch() const { return known && known->has_rack_switch(); }
   int joined() const { return has_rack_switch() ? known->link_domain : per_node; }
   // As only a rack's switch lets a tensor group do.
   bool crosses_nodes(int tensor) const { return count > per_node && per_node % tensor != 0; }
@@ -86,6 +86,8 @@ struct PlanRequest {
   bool keeps_copies_together = false;  // the nodes of each copy of the model, by scheduling.topology
   // One use of memory takes more than is predicted, as a rank has shown.
   std::optional<v1alpha1::MemoryCorrection> correction = {};
+  // The devices have more memory, but a layout that needed little more than this has run out of it.
+  bool must_need_less = false;
 };
 
 // Bytes and operations are counted with 64 bits: whether those of a request can be.

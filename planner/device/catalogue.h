@@ -18,12 +18,15 @@ struct DeviceProduct {
   int64_t memory_bytes = 0;        // all that the runtime reports
   double peak_flops = 0;           // dense bf16, FLOP/s: what MFU is a part of
   double matrix_flops = 0;         // what large bf16 matrix products reach
+  double fp32_flops = 0;           // of fp32 products, which take no tensor cores
   double memory_bandwidth = 0;     // bytes/s
   double node_bandwidth = 0;       // bytes/s to other devices of the link domain, one direction
   double network_bandwidth = 0;    // bytes/s of one device to other nodes, one direction
   int devices_per_node = 8;
   int link_domain = 8;  // devices joined by node_bandwidth; more than a node where racks have a switch
   std::vector<std::string> labels = {};  // other spellings, those of node labels among them
+
+  bool has_rack_switch() const { return link_domain > devices_per_node; }
 };
 
 // By name, or by the value of the node labels nvidia.com/gpu.product and amd.com/gpu.product-name, such as

@@ -72,6 +72,8 @@ TEST(DeviceCatalogue, NoProductContradictsItself) {
     const DeviceProduct device = *find_device(name);
     EXPECT_GT(device.matrix_flops, 0.5 * device.peak_flops) << name;
     EXPECT_LT(device.matrix_flops, device.peak_flops) << name;
+    EXPECT_GT(device.fp32_flops, 0) << name;
+    EXPECT_LT(device.fp32_flops, device.matrix_flops) << name;
     EXPECT_GT(device.memory_bandwidth, device.node_bandwidth) << name;
     EXPECT_GT(device.node_bandwidth, device.network_bandwidth) << name;
     EXPECT_GE(device.link_domain, device.devices_per_node) << name;

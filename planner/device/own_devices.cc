@@ -10,6 +10,8 @@ namespace {
 
 // Part of the peak that matrix products reach on a product that nobody has measured: an H100's.
 constexpr double kUsualMatrixFraction = 0.8;
+// And part of that that fp32 products reach, which take no tensor cores: an A100's 1/14, a B200's 1/23.
+constexpr double kUsualFp32Fraction = 1.0 / 16;
 constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
 
@@ -53,7 +55,7 @@ DeviceProduct starting_point(const v1alpha1::DeviceEntry& entry, const std::opti
   product.name = entry.name();
   product.labels.insert(product.labels.end(), entry.labels().begin(), entry.labels().end());
   if (entry.has_devices_per_node()) product.devices_per_node = entry.devices_per_node();
-  if (entry.has_devices_per_node() || !known) product.link_domain = product.devices_per_node;
+  if (!known || !known->has_rack_switch()) product.link_domain = product.devices_per_node;
   if (entry.has_link_domain()) product.link_domain = entry.link_domain();
   return product;
 }
@@ -68,6 +70,10 @@ void read_matrix_rate(const v1alpha1::DeviceEntry& entry, const std::optional<De
     reader.fail("matrixTeraflops: must be at most peakTeraflops");
 }
 
+double fp32_rate(const std::optional<DeviceProduct>& known, const DeviceProduct& product) {
+  return product.matrix_flops * (known ? known->fp32_flops / known->matrix_flops : kUsualFp32Fraction);
+}
+
 }  // namespace
 
 Result<DeviceProduct> read_device(const v1alpha1::DeviceEntry& entry) {
@@ -77,6 +83,7 @@ Result<DeviceProduct> read_device(const v1alpha1::DeviceEntry& entry) {
   reader.bytes("memory", entry.memory(), product.memory_bytes);
   reader.number("peakTeraflops", entry.peak_teraflops(), kTera, product.peak_flops);
   read_matrix_rate(entry, known, reader, product);
+  product.fp32_flops = fp32_rate(known, product);
   reader.number("memoryGigabytesPerSecond", entry.memory_gigabytes_per_second(), kGiga,
                 product.memory_bandwidth);
   reader.number("nodeGigabytesPerSecond", entry.node_gigabytes_per_second(), kGiga, product.node_bandwidth);

@@ -24,6 +24,7 @@ TEST(OwnDevices, ANewProductHasTheEntrysNumbersAndUsualOnesForTheRest) {
   EXPECT_EQ(device->memory_bytes, int64_t{96} << 30);
   EXPECT_EQ(device->peak_flops, 500e12);
   EXPECT_EQ(device->matrix_flops, 400e12);
+  EXPECT_EQ(device->fp32_flops, 25e12);
   EXPECT_EQ(device->network_bandwidth, 12.5e9);
   EXPECT_EQ(device->devices_per_node, 8);
   EXPECT_EQ(device->link_domain, 8);
@@ -43,11 +44,21 @@ TEST(OwnDevices, AKnownProductKeepsWhatTheEntryLeavesOut) {
   EXPECT_TRUE(find_device("NVIDIA-H100-80GB-HBM3", {*device}));
 }
 
-TEST(OwnDevices, ALowerPeakLowersTheMatrixRateWithIt) {
+TEST(OwnDevices, AKnownProductKeepsItsRacksSwitch) {
+  v1alpha1::DeviceEntry entry;
+  entry.set_name("GB200");
+  entry.set_devices_per_node(4);
+  const auto device = read_device(entry);
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ(device->link_domain, 72);
+}
+
+TEST(OwnDevices, ALowerPeakLowersTheRatesOfProductsWithIt) {
   v1alpha1::DeviceEntry entry;
   entry.set_name("A100-80GB");
   entry.set_peak_teraflops("156");
   EXPECT_DOUBLE_EQ(read_device(entry)->matrix_flops, 271.2e12 / 2);
+  EXPECT_DOUBLE_EQ(read_device(entry)->fp32_flops, 19.5e12 / 2);
 }
 
 TEST(OwnDevices, AMistakeNamesItsField) {

@@ -13,6 +13,7 @@ struct Row {
   int64_t memory_mebibytes;
   double peak_teraflops;
   double matrix_teraflops;
+  double fp32_teraflops;
   double memory_gigabytes;  // per second, as those below
   double node_gigabytes;
   double network_gigabytes;
@@ -26,35 +27,38 @@ struct Row {
 // and share a node's 200 Gb/s NICs by two. Memory: the total that CUDA or HIP reports, as PyTorch's messages
 // print it.
 //
+// FP32: the data sheets' rate without tensor cores; AMD's is that of its fp32 matrix instructions, which its
+// library takes.
+//
 // Matrix rates are measured where somebody has published it: [S] stas00/ml-engineering, "Maximum Achievable
 // Matmul FLOPS", bf16; [M] mag-/gpu_benchmark. Elsewhere [R]: the part of the peak that the nearest sibling
 // of the same architecture reaches.
 constexpr std::array kNvidia = {
-    Row{"A100-40GB", 40326, 312, 271.2, 1555, 300, 25},        // [S] the chip and clocks of the 80 GB one
-    Row{"A100-80GB", 81050, 312, 271.2, 2039, 300, 25},        // [S]
-    Row{"A100-PCIe-40GB", 40326, 312, 252.9, 1555, 32, 12.5},  // [S]
-    Row{"A100-PCIe-80GB", 81050, 312, 252.9, 1935, 32, 12.5},  // [S]
-    Row{"H100-80GB", 81008, 989, 794.5, 3350, 450, 50},        // [S]
-    Row{"H100-PCIe", 81008, 756, 499.5, 2000, 64, 12.5},       // [M]
-    Row{"H100-NVL", 95346, 835, 488.5, 3900, 64, 12.5},        // [M]
-    Row{"H200", 143165, 989, 794.5, 4800, 450, 50},            // [S]
-    Row{"H200-NVL", 143165, 835, 488.5, 4800, 64, 12.5},       // [R] H100-NVL
-    Row{"B200", 182630, 2250, 1745, 8000, 900, 50},            // [S]
-    Row{"B300", 274114, 2250, 1769, 8000, 900, 100},           // [S]
-    Row{"GB200", 188733, 2500, 1822, 8000, 900, 50, 4, 72},    // [S] 18 trays of four on one NVLink switch
-    Row{"L40S", 45458, 362, 252, 864, 32, 12.5},               // [M]
-    Row{"L40", 45458, 181, 170.3, 864, 32, 12.5},              // [M]
-    Row{"L4", 22563, 121, 91.4, 300, 32, 12.5},                // [M]
+    Row{"A100-40GB", 40326, 312, 271.2, 19.5, 1555, 300, 25},  // [S] the chip and clocks of the 80 GB one
+    Row{"A100-80GB", 81050, 312, 271.2, 19.5, 2039, 300, 25},  // [S]
+    Row{"A100-PCIe-40GB", 40326, 312, 252.9, 19.5, 1555, 32, 12.5},  // [S]
+    Row{"A100-PCIe-80GB", 81050, 312, 252.9, 19.5, 1935, 32, 12.5},  // [S]
+    Row{"H100-80GB", 81008, 989, 794.5, 67, 3350, 450, 50},          // [S]
+    Row{"H100-PCIe", 81008, 756, 499.5, 51, 2000, 64, 12.5},         // [M]
+    Row{"H100-NVL", 95346, 835, 488.5, 60, 3900, 64, 12.5},          // [M]
+    Row{"H200", 143165, 989, 794.5, 67, 4800, 450, 50},              // [S]
+    Row{"H200-NVL", 143165, 835, 488.5, 60, 4800, 64, 12.5},         // [R] H100-NVL
+    Row{"B200", 182630, 2250, 1745, 75, 8000, 900, 50},              // [S]
+    Row{"B300", 274114, 2250, 1769, 75, 8000, 900, 100},             // [S]
+    Row{"GB200", 188733, 2500, 1822, 80, 8000, 900, 50, 4, 72},  // [S] 18 trays of four on one NVLink switch
+    Row{"L40S", 45458, 362, 252, 91.6, 864, 32, 12.5},           // [M]
+    Row{"L40", 45458, 181, 170.3, 90.5, 864, 32, 12.5},          // [M]
+    Row{"L4", 22563, 121, 91.4, 30.3, 300, 32, 12.5},            // [M]
 };
 
 // MI250X: one of a module's two dies (GCD), which programs see as a device of its own. Half of the module's
 // 383 TFLOPS and 3.2 TB/s, and an eighth of a Frontier node's four 200 Gb/s NICs; Infinity Fabric joins its
 // dies by 50 to 200 GB/s, pair by pair (OLCF, "Frontier user guide").
 constexpr std::array kAmd = {
-    Row{"MI250X", 65516, 191.5, 97.9, 1600, 100, 12.5},   // [R] MI300X
-    Row{"MI300X", 196290, 1307.4, 668.4, 5300, 448, 50},  // [S]
-    Row{"MI325X", 261826, 1307.4, 784.9, 6000, 448, 50},  // [S]
-    Row{"MI355X", 294891, 2516, 1565, 8000, 538, 50},     // [S]
+    Row{"MI250X", 65516, 191.5, 97.9, 47.9, 1600, 100, 12.5},    // [R] MI300X
+    Row{"MI300X", 196290, 1307.4, 668.4, 163.4, 5300, 448, 50},  // [S]
+    Row{"MI325X", 261826, 1307.4, 784.9, 163.4, 6000, 448, 50},  // [S]
+    Row{"MI355X", 294891, 2516, 1565, 157.3, 8000, 538, 50},     // [S]
 };
 
 struct Label {
@@ -100,6 +104,7 @@ DeviceProduct product_of(const Row& row, const Vendor& vendor) {
                         .memory_bytes = row.memory_mebibytes << 20,
                         .peak_flops = row.peak_teraflops * 1e12,
                         .matrix_flops = row.matrix_teraflops * 1e12,
+                        .fp32_flops = row.fp32_teraflops * 1e12,
                         .memory_bandwidth = row.memory_gigabytes * 1e9,
                         .node_bandwidth = row.node_gigabytes * 1e9,
                         .network_bandwidth = row.network_gigabytes * 1e9,

@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kExact = 1e-12;
 
-double spread_of(const DevicePool& devices, const EngineProfile& profile) {
-  return std::max(kExact, memory_error(devices, profile).value_or(kUnmeasuredMemoryError));
+double spread_of(const PlanRequest& request, const EngineProfile& profile) {
+  const auto measured = memory_error(request.devices, profile, request.training);
+  return std::max(kExact, measured.value_or(kUnmeasuredMemoryError));
 }
 
 // Standard deviations of which 95 % of a normal distribution stay short.
@@ -21,18 +22,18 @@ constexpr double kRoomyDeviations = 1.6449;
 
 }  // namespace
 
-double chance_to_fit(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile) {
-  const auto usable = usable_bytes(devices, profile);
+double chance_to_fit(int64_t peak_bytes, const PlanRequest& request, const EngineProfile& profile) {
+  const auto usable = usable_bytes(request.devices, profile);
   if (!usable) return 1;
   const double room = static_cast<double>(*usable) / static_cast<double>(peak_bytes) - 1;
-  return 0.5 * std::erfc(-room / (spread_of(devices, profile) * std::numbers::sqrt2));
+  return 0.5 * std::erfc(-room / (spread_of(request, profile) * std::numbers::sqrt2));
 }
 
-std::optional<int64_t> roomy_bytes(const DevicePool& devices, const EngineProfile& profile) {
-  const auto usable = usable_bytes(devices, profile);
+std::optional<int64_t> roomy_bytes(const PlanRequest& request, const EngineProfile& profile) {
+  const auto usable = usable_bytes(request.devices, profile);
   if (!usable) return std::nullopt;
   return static_cast<int64_t>(static_cast<double>(*usable) /
-                              (1 + kRoomyDeviations * spread_of(devices, profile)));
+                              (1 + kRoomyDeviations * spread_of(request, profile)));
 }
 
 }  // namespace caravan::planner

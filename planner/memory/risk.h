@@ -19,9 +19,9 @@ inline constexpr double kUnmeasuredMemoryError = 0.03;
 inline constexpr double kSureToFit = 0.75;
 
 // That the peak stays within what a plan may fill; 1 where nobody knows the device's memory.
-double chance_to_fit(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile);
+double chance_to_fit(int64_t peak_bytes, const PlanRequest& request, const EngineProfile& profile);
 
 // The largest peak with a chance of 95 %: layers are made again until there is as much room.
-std::optional<int64_t> roomy_bytes(const DevicePool& devices, const EngineProfile& profile);
+std::optional<int64_t> roomy_bytes(const PlanRequest& request, const EngineProfile& profile);
 
 }  // namespace caravan::planner

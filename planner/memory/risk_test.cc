@@ -9,10 +9,10 @@ namespace {
 
 constexpr int64_t kOneGiB = int64_t{1} << 30;
 
-DevicePool pool() {
-  DevicePool devices;
-  devices.memory_bytes = 80 * kOneGiB;
-  return devices;
+PlanRequest pool() {
+  PlanRequest request;
+  request.devices.memory_bytes = 80 * kOneGiB;
+  return request;
 }
 
 EngineProfile profile(std::optional<double> memory_error) {
@@ -36,6 +36,13 @@ TEST(ChanceToFit, CountsThreePercentUntilSomebodyMeasuredIt) {
   const int64_t peak = part_of_it(0.97);
   EXPECT_EQ(chance_to_fit(peak, pool(), profile(std::nullopt)), chance_to_fit(peak, pool(), profile(0.03)));
   EXPECT_GT(chance_to_fit(peak, pool(), profile(0.01)), chance_to_fit(peak, pool(), profile(0.03)));
+}
+
+TEST(ChanceToFit, CountsThreePercentOfFp32OnGpusWhichNobodyMeasured) {
+  const int64_t peak = part_of_it(0.97);
+  PlanRequest fp32 = pool();
+  fp32.training.bf16 = false;
+  EXPECT_EQ(chance_to_fit(peak, fp32, profile(0.01)), chance_to_fit(peak, pool(), profile(0.03)));
 }
 
 TEST(ChanceToFit, OfAnExactPredictionIsNoQuestion) {

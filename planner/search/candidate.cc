@@ -1,5 +1,7 @@
 #include "planner/search/candidate.h"
 
+#include <algorithm>
+
 #include "planner/memory/risk.h"
 #include "planner/search/fit_layers.h"
 #include "planner/search/fit_recomputation.h"
@@ -16,6 +18,16 @@ bool fits_in(const PlanRequest& request, const EngineProfile& profile, const Lay
 Layout arranged(const PlanRequest& request, Layout layout, const EngineProfile& profile) {
   layout.group_times = arranged_group_times(request, layout, profile);
   return layout;
+}
+
+// In all, with any schedule. A V has both ends of the model on one stage, and so a tied table once.
+int64_t least_standing_bytes(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const int64_t bytes = standing_bytes(request, layout, profile);
+  if (!request.shape.tied_embeddings) return bytes;
+  Layout folded = layout;
+  folded.schedule = ScheduleKind::VMin;
+  folded.virtual_stages = 2;
+  return std::min(bytes, standing_bytes(request, folded, profile));
 }
 
 }  // namespace
@@ -38,7 +50,7 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& given,
   if (result.fits) result.layout = with_cheapest_recomputation(request, result.layout, profile, memory);
   if (result.layout != layout) result.memory = memory.of(result.layout);
   result.time = predict_step_time(request, result.layout, profile);
-  const double chance = chance_to_fit(result.memory.peak_bytes(), request.devices, profile);
+  const double chance = chance_to_fit(result.memory.peak_bytes(), request, profile);
   if (request.devices.memory_bytes) result.fit_chance = chance;
   result.preference =
       preference_of(request, result.layout, {.time = result.time, .fit_chance = chance}, profile);
@@ -57,11 +69,13 @@ bool layout_fits(const PlanRequest& request, const Layout& given, const EnginePr
   return fits_in(request, profile, memory.of(layout)) || layers_that_fit(request, layout, profile, memory);
 }
 
-int64_t least_with_another_schedule(const MemoryTerms& terms) {
-  // VMin holds a third of 1F1B's micro-batches, and its chunks need less for a moment; of many segments the
-  // first stage holds little more than one micro-batch.
-  constexpr double kMostSpared = 0.9;
-  return terms.total() - static_cast<int64_t>(kMostSpared * static_cast<double>(terms.activations));
+int64_t least_with_another_schedule(const PlanRequest& request, const Layout& layout,
+                                    const MemoryTerms& terms, const EngineProfile& profile) {
+  // VMin holds a third of 1F1B's micro-batches; of many segments a stage holds little more than one
+  // micro-batch, where 1F1B's first one has up to 64, and layers may move to stages that hold fewer.
+  constexpr double kLeastHeld = 0.05;
+  return least_standing_bytes(request, layout, profile) / layout.mesh.pipeline +
+         static_cast<int64_t>(kLeastHeld * static_cast<double>(terms.activations));
 }
 
 }  // namespace caravan::planner

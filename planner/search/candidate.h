@@ -39,7 +39,9 @@ bool may_fit(const PlanRequest& request, const Layout& layout, const EngineProfi
 // Memory and legality alone.
 bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
-// The least that a layout of 1F1B, which takes this, takes with any other schedule.
-int64_t least_with_another_schedule(const MemoryTerms& terms);
+// No more than a layout of 1F1B, which takes this, takes with any other schedule, however its layers are
+// split.
+int64_t least_with_another_schedule(const PlanRequest& request, const Layout& layout,
+                                    const MemoryTerms& terms, const EngineProfile& profile);
 
 }  // namespace caravan::planner

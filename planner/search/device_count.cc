@@ -45,7 +45,7 @@ class FitSearch {
       return false;
     if (!may_be_picked(tier_of(request, layout)) || find_illegality(request, layout, profile_)) return false;
     const LayoutMemory memory = predict_memory(request, layout, profile_);
-    if (least_with_another_schedule(memory.terms) > *usable) return false;
+    if (least_with_another_schedule(request, layout, memory.terms, profile_) > *usable) return false;
     return std::ranges::any_of(with_other_schedules(request, profile_, layout), [&](const Layout& other) {
       return is_worth_a_look(other.schedule) && fits(request, other);
     });
@@ -165,7 +165,7 @@ class DeviceCountSearch {
     best_ = static_cast<int>(each * *std::ranges::partition_point(counts, std::not_fn(fits_with)));
   }
 
-  int64_t limit() const { return best_.value_or(request_.devices.maximum() + 1); }
+  int64_t limit() const { return best_ ? *best_ : request_.devices.maximum() + 1; }
 
   const PlanRequest request_;
   const EngineProfile& profile_;

@@ -132,7 +132,8 @@ std::vector<CutSchedule> schedules_of(const PlanRequest& request, const EnginePr
 // kernel of its own; the first one, whose attention is cheaper, comes out somewhat short.
 TokenCost token_cost_of(const PlanRequest& request, const EngineProfile& profile) {
   TokenCost cost = token_cost(request.shape);
-  if (!request.devices.gpu || !request.devices.known) return cost;
+  // Attention of fp32 is products like all others.
+  if (!request.devices.gpu || !request.devices.known || !request.training.bf16) return cost;
   const DeviceProduct& device = *request.devices.known;
   const double attention = profile.segment_attention_efficiency.value_or(profile.attention_efficiency);
   cost.before *= device.matrix_flops * profile.gemm_efficiency / (device.peak_flops * attention);

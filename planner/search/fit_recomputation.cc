@@ -61,7 +61,7 @@ Cost cost_of(const PlanRequest& request, const Layout& layout, const EngineProfi
 
 Layout with_cheapest_recomputation(const PlanRequest& request, const Layout& layout,
                                    const EngineProfile& profile, const MemoryModel& memory) {
-  const auto roomy = roomy_bytes(request.devices, profile);
+  const auto roomy = roomy_bytes(request, profile);
   if (!roomy || !recomputation_is_free(request, layout, profile)) return layout;
   const Layout layers = *with_fewest_layers(layout, RecomputedPart::Layer, *roomy, memory);
   if (layers.recomputed() == 0) return layout;

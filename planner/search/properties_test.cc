@@ -136,12 +136,15 @@ TEST(Properties, ALayoutFitsWhereItsEvaluationSaysSo) {
   EXPECT_GT(that_stand_too_much, 0);
 }
 
-TEST(Properties, WhatTheSearchLeavesOutWouldNotHaveWon) {
+TEST(Properties, WhatTheSearchLeavesOutWouldNotHaveWonAndChangesNoReason) {
   for (const v1alpha1::JobSpec& job : few_jobs()) {
     const PlanRequest request = request_of(job);
     const SearchResult pruned = search(request);
     const SearchResult all = search(request, true);
     EXPECT_EQ(picked(pruned), picked(all));
+    if (pruned.chosen() && all.chosen()) {
+      EXPECT_EQ(pruned.chosen()->reason, all.chosen()->reason);
+    }
     EXPECT_GE(all.candidates.size(), pruned.candidates.size());
   }
 }

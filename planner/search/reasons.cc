@@ -19,7 +19,9 @@ const MemoryTerm& largest_term(const MemoryTerms& terms) {
 
 std::string need(const PlanRequest& request, const EngineProfile& profile, const LayoutMemory& memory) {
   const auto usable = usable_bytes(request.devices, profile);
-  const std::string of = usable ? fmt::format(" of {} usable", readable_bytes(*usable)) : "";
+  const std::string of = usable ? fmt::format(" of {} {}", readable_bytes(*usable),
+                                              request.must_need_less ? "allowed" : "usable")
+                                : "";
   return fmt::format("{}{}", readable_bytes(memory.peak_bytes()), of);
 }
 
@@ -47,37 +49,35 @@ std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
 }
 
 // The last one that the rule tried before, split no further, and that was too large, or about so.
-const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& candidates,
-                                         const EvaluatedLayout& chosen) {
+const EvaluatedLayout* nearest_too_large(const Pick& pick) {
+  const Layout& chosen = pick.chosen.layout;
   const EvaluatedLayout* nearest = nullptr;
-  for (const EvaluatedLayout& candidate : candidates) {
-    if (&candidate == &chosen) break;
-    const bool same_kind =
-        candidate.layout.activation_checkpointing == chosen.layout.activation_checkpointing &&
-        candidate.layout.micro_batch_size == chosen.layout.micro_batch_size &&
-        model_parallel(candidate.layout) <= model_parallel(chosen.layout);
-    const bool may_fit = candidate.fits && !candidate.preference.risky;
-    if (same_kind && !candidate.illegality && !may_fit) nearest = &candidate;
+  for (const EvaluatedLayout* candidate : pick.beside) {
+    if (candidate == &pick.chosen) break;
+    const Layout& layout = candidate->layout;
+    const bool same_kind = layout.activation_checkpointing == chosen.activation_checkpointing &&
+                           layout.micro_batch_size == chosen.micro_batch_size &&
+                           model_parallel(layout) <= model_parallel(chosen);
+    const bool may_fit = candidate->fits && !candidate->preference.risky;
+    if (same_kind && !candidate->illegality && !may_fit) nearest = candidate;
   }
   return nearest;
 }
 
 // And the last one, split less, where rules forbid all of them.
-const EvaluatedLayout* nearest_illegal(const std::vector<EvaluatedLayout>& candidates,
-                                       const EvaluatedLayout& chosen) {
+const EvaluatedLayout* nearest_illegal(const Pick& pick) {
   const EvaluatedLayout* nearest = nullptr;
-  for (const EvaluatedLayout& candidate : candidates) {
-    if (&candidate == &chosen) break;
-    if (model_parallel(candidate.layout) >= model_parallel(chosen.layout)) continue;
-    if (!candidate.illegality) return nullptr;
-    nearest = &candidate;
+  for (const EvaluatedLayout* candidate : pick.beside) {
+    if (candidate == &pick.chosen) break;
+    if (model_parallel(candidate->layout) >= model_parallel(pick.chosen.layout)) continue;
+    if (!candidate->illegality) return nullptr;
+    nearest = candidate;
   }
   return nearest;
 }
 
-// candidates: as far as the search went.
-std::string why_checkpointing(const PlanRequest& request, const std::vector<EvaluatedLayout>& candidates,
-                              const Layout& layout) {
+std::string why_checkpointing(const PlanRequest& request, const Pick& pick) {
+  const Layout& layout = pick.chosen.layout;
   if (!layout.activation_checkpointing) return "";
   if (request.fixed.checkpointing == CheckpointingPolicy::Always)
     return ", with activation checkpointing, as the job says";
@@ -87,9 +87,8 @@ std::string why_checkpointing(const PlanRequest& request, const std::vector<Eval
       mlp || layout.recomputed() < layers
           ? fmt::format("{} of {} of {} layers", mlp ? " of the MLPs" : "", layout.recomputed(), layers)
           : "";
-  const bool something_may_fit = std::ranges::any_of(candidates, [](const EvaluatedLayout& candidate) {
-    return candidate.fits && !candidate.layout.activation_checkpointing &&
-           !candidate.preference.other_schedule;
+  const bool something_may_fit = std::ranges::any_of(pick.beside, [](const EvaluatedLayout* candidate) {
+    return candidate->fits && !candidate->layout.activation_checkpointing;
   });
   return fmt::format(", with activation checkpointing{}, without which nothing {}fits{}", part,
                      something_may_fit ? "surely " : "",
@@ -113,25 +112,37 @@ bool is_faster(const EvaluatedLayout& layout, const EvaluatedLayout& other) {
   return layout.time.seconds && *layout.time.seconds < *other.time.seconds;
 }
 
-std::string why_this_size(const PlanRequest& request, const EngineProfile& profile,
-                          const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
-  const Layout& layout = chosen.layout;
-  const std::string checkpointing = why_checkpointing(request, candidates, layout);
+// "with 1F1B", where the search may take another schedule.
+std::string with_1f1b(const PlanRequest& request) {
+  const bool is_open = !request.fixed.schedule && request.fixed.virtual_stages.value_or(1) == 1;
+  return is_open ? " with 1F1B" : "";
+}
+
+bool follows_the_rule(const Pick& pick) {
+  return pick.by_rule && differ_in_schedule_alone(pick.by_rule->layout, pick.chosen.layout);
+}
+
+std::string why_this_size(const PlanRequest& request, const EngineProfile& profile, const Pick& pick) {
+  const EvaluatedLayout& chosen = pick.chosen;
+  const std::string fit = with_chance(chosen) + why_checkpointing(request, pick);
   const std::string need_text = need(request, profile, chosen.memory);
-  if (model_parallel(layout) == 1) {
+  if (model_parallel(chosen.layout) == 1) {
     const bool with_ease = chosen.fit_chance.value_or(1) > kWithEase;
-    return fmt::format("That fits{}{} ({}){}.", with_chance(chosen), checkpointing, need_text,
+    return fmt::format("That fits{} ({}){}.", fit, need_text,
                        with_ease ? ", so nothing is gained by splitting it" : "");
   }
-  const EvaluatedLayout* smaller = nearest_too_large(candidates, chosen);
-  const EvaluatedLayout* illegal = smaller ? nullptr : nearest_illegal(candidates, chosen);
-  const std::string fit =
-      fmt::format("That is the least splitting that {}{}{}: a device needs {}",
-                  illegal ? "is possible" : "fits", with_chance(chosen), checkpointing, need_text);
+  const EvaluatedLayout* smaller = nearest_too_large(pick);
+  const EvaluatedLayout* illegal = smaller ? nullptr : nearest_illegal(pick);
+  const std::string least = "That is the least splitting that ";
+  const std::string what = !follows_the_rule(pick) ? "That fits"
+                           : illegal               ? least + "is possible"
+                                                   : least + "fits" + with_1f1b(request);
+  const std::string text = fmt::format("{}{}: a device needs {}", what, fit, need_text);
   if (illegal)
-    return fmt::format("{}. Of {}: {}.", fit, layout_label(illegal->layout), illegal->illegality->sentence);
-  if (!smaller) return fit + ".";
-  return fmt::format("{}, and {} would need {}{}.", fit, layout_label(smaller->layout),
+    return fmt::format("{}. Of {}: {}.", text, layout_label(illegal->layout), illegal->illegality->sentence);
+  if (!smaller) return text + ".";
+  return fmt::format("{}, and {}{} would need {}{}.", text,
+                     chosen.preference.other_schedule ? "with 1F1B " : "", layout_label(smaller->layout),
                      readable_bytes(smaller->memory.peak_bytes()), chance_if_risky(*smaller));
 }
 
@@ -161,57 +172,70 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
                ? "has a larger micro-batch, which makes a larger bubble and needs more memory"
                : "has a larger micro-batch, which needs more memory";
   if (chosen.layout.sequence_parallel && !layout.sequence_parallel)
-    return "leaves out sequence parallelism, which costs nothing";
+    return "leaves out sequence parallelism, which spares memory";
   if (layout.zero_stage < chosen.layout.zero_stage) return "keeps all optimizer states on every replica";
   return "is predicted to be no faster";
 }
 
-const char* overruled_rule(const Layout& overruled, const Layout& chosen) {
-  const bool as_split = model_parallel(overruled) == model_parallel(chosen);
-  return as_split && chosen.micro_batch_size > overruled.micro_batch_size ? "one sequence in a micro-batch"
-                                                                          : "least splitting";
+// By which the rule puts what it would take before the chosen one.
+std::string overruled_rule(const Layout& by_rule, const Layout& chosen) {
+  if (model_parallel(by_rule) != model_parallel(chosen)) return "the rule of least splitting";
+  if (by_rule.mesh.tensor < chosen.mesh.tensor) return "the rule of pipeline before tensor parallelism";
+  if (by_rule.micro_batch_size < chosen.micro_batch_size) return "the rule of one sequence in a micro-batch";
+  return "the rule";
 }
 
-std::string why_chosen(const PlanRequest& request, const EngineProfile& profile,
-                       const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
-                       const EvaluatedLayout* overruled) {
+// "TP1 PP16 DP4, which the rule of least splitting would pick with 1F1B"
+std::string overruled_in_words(const PlanRequest& request, const Pick& pick) {
+  return fmt::format("{}, which {} would pick{}", layout_label(pick.by_rule->layout),
+                     overruled_rule(pick.by_rule->layout, pick.chosen.layout), with_1f1b(request));
+}
+
+std::string why_chosen(const PlanRequest& request, const EngineProfile& profile, const Pick& pick) {
+  const EvaluatedLayout& chosen = pick.chosen;
   const std::string sizes = sizes_in_words(request, chosen.layout);
-  if (request.fixed.leaves_no_size_open()) {
-    return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes,
-                       need(request, profile, chosen.memory),
-                       why_checkpointing(request, candidates, chosen.layout));
+  const std::string need_text = need(request, profile, chosen.memory);
+  if (request.fixed.leaves_no_size_open())
+    return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes, need_text,
+                       why_checkpointing(request, pick));
+  const EvaluatedLayout* overruled = follows_the_rule(pick) ? nullptr : pick.by_rule;
+  if (overruled && is_faster(chosen, *overruled)) {
+    return fmt::format("{}. It fits ({}) and a step is predicted to take {} less time than with {}.", sizes,
+                       need_text, readable_rough_percent(1 - *chosen.time.seconds / *overruled->time.seconds),
+                       overruled_in_words(request, pick));
   }
-  if (overruled && !is_faster(chosen, *overruled)) {
+  if (overruled && chosen.fit_chance.value_or(1) > overruled->fit_chance.value_or(1)) {
     return fmt::format(
-        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of {} would pick, "
-        "fits with a chance of {} only.",
-        sizes, need(request, profile, chosen.memory), readable_chance(*chosen.fit_chance),
-        layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout),
-        readable_chance(*overruled->fit_chance));
+        "{}. A device needs {} and it fits with a chance of {}; {}, fits with a chance of {} only.", sizes,
+        need_text, readable_chance(chosen.fit_chance.value_or(1)), overruled_in_words(request, pick),
+        readable_chance(overruled->fit_chance.value_or(1)));
   }
-  if (overruled) {
-    return fmt::format(
-        "{}. It fits ({}) and a step is predicted to take {} less time than with {}, which the "
-        "rule of {} would pick.",
-        sizes, need(request, profile, chosen.memory),
-        readable_rough_percent(1 - *chosen.time.seconds / *overruled->time.seconds),
-        layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout));
-  }
-  return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
+  return fmt::format("{}. {}", sizes, why_this_size(request, profile, pick));
+}
+
+// Of layouts with activation checkpointing nothing is known where the search ended before them.
+std::string unless_looked_at(const PlanRequest& request, const Pick& pick) {
+  const bool were_looked_at = std::ranges::any_of(pick.beside, [&](const EvaluatedLayout* candidate) {
+    return candidate != &pick.chosen && candidate->layout.activation_checkpointing;
+  });
+  const bool leaves_them_out = request.fixed.checkpointing == CheckpointingPolicy::Never;
+  return were_looked_at || leaves_them_out ? "" : " without activation checkpointing";
 }
 
 // What another schedule than 1F1B is good for, where the search picked it: the best layout with 1F1B beside
 // it.
-std::string why_this_schedule(const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
+std::string why_this_schedule(const PlanRequest& request, const Pick& pick) {
+  const EvaluatedLayout& chosen = pick.chosen;
   if (!chosen.preference.other_schedule) return "";
   const EvaluatedLayout* usual = nullptr;
-  for (const EvaluatedLayout& candidate : candidates) {
-    if (!candidate.fits || candidate.preference.other_schedule || !may_be_picked(candidate.preference.tier))
-      continue;
-    if (usual == nullptr || candidate.preference < usual->preference) usual = &candidate;
+  for (const EvaluatedLayout* candidate : pick.beside) {
+    if (!candidate->fits || candidate == &chosen) continue;
+    if (usual == nullptr || candidate->preference < usual->preference) usual = candidate;
   }
   const std::string_view name = schedule_name(chosen.layout.schedule);
-  if (usual == nullptr) return fmt::format(" With {} it fits, and no layout with 1F1B does.", name);
+  if (usual == nullptr)
+    return fmt::format(" With {} it fits, and no layout with 1F1B{} does.", name,
+                       unless_looked_at(request, pick));
   const double part = *chosen.time.seconds / *usual->time.seconds;
   const std::string against = differ_in_schedule_alone(chosen.layout, usual->layout)
                                   ? "1F1B"
@@ -279,13 +303,10 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
                      readable_rough_percent(1 - *candidate.time.seconds / *chosen.time.seconds), against);
 }
 
-std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
-                          const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
-                          const EvaluatedLayout* overruled) {
-  const std::string why =
-      why_chosen(request, profile, candidates, chosen, overruled) + why_this_schedule(candidates, chosen);
-  const auto count = static_cast<int>(micro_batches(request.training, chosen.layout));
-  const std::string note = caution(chosen.layout.schedule_of(count));
+std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile, const Pick& pick) {
+  const std::string why = why_chosen(request, profile, pick) + why_this_schedule(request, pick);
+  const auto count = static_cast<int>(micro_batches(request.training, pick.chosen.layout));
+  const std::string note = caution(pick.chosen.layout.schedule_of(count));
   return note.empty() ? why : fmt::format("{} {}.", why, note);
 }
 

@@ -20,9 +20,16 @@ std::string shortage_reason(const PlanRequest& request, const EngineProfile& pro
 
 std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen);
 
-// Two sentences for people. overruled: what the rule would have taken, or null.
-std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
-                          const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
-                          const EvaluatedLayout* overruled);
+// A choice, and what it is explained beside.
+struct Pick {
+  const EvaluatedLayout& chosen;
+  // With 1F1B, or the schedule that the user asks for, in the order in which the rule tries them; the chosen
+  // one whatever its schedule.
+  std::vector<const EvaluatedLayout*> beside;
+  const EvaluatedLayout* by_rule = nullptr;  // of these what the rule would take; null where none fits
+};
+
+// Two sentences for people.
+std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile, const Pick& pick);
 
 }  // namespace caravan::planner

@@ -30,14 +30,25 @@ std::optional<std::string> smaller_micro_batch(PlanRequest request, const Engine
 // One that holds fewer micro-batches.
 std::optional<std::string> other_schedule(PlanRequest request, const EngineProfile& profile) {
   const auto given = request.fixed.schedule;
-  if (!given || given == ScheduleKind::OneFOneB) return std::nullopt;
+  const bool in_chunks = request.fixed.virtual_stages.value_or(1) > 1;
+  if (given.value_or(ScheduleKind::OneFOneB) == ScheduleKind::OneFOneB && !in_chunks) return std::nullopt;
+  request.fixed.virtual_stages.reset();
   for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleH1, ScheduleKind::OneFOneB}) {
     if (kind == ScheduleKind::ZeroBubbleH1 && given != ScheduleKind::ZeroBubbleH2) continue;
     request.fixed.schedule = kind;
     if (anything_fits(request, profile))
-      return fmt::format("spec.parallelism.schedule: {}", schedule_name(kind));
+      return fmt::format("spec.parallelism.schedule: {}{}", schedule_name(kind),
+                         in_chunks ? ", without spec.parallelism.virtualStages" : "");
   }
   return std::nullopt;
+}
+
+// Of optimizer states over the replicas.
+std::optional<std::string> sharding(PlanRequest request, const EngineProfile& profile) {
+  if (request.fixed.zero_stage != 0) return std::nullopt;
+  request.fixed.zero_stage = 1;
+  if (!anything_fits(request, profile)) return std::nullopt;
+  return "spec.parallelism.zeroStage: 1";
 }
 
 std::optional<std::string> checkpointing(PlanRequest request, const EngineProfile& profile) {
@@ -63,7 +74,8 @@ std::optional<std::string> shorter_sequences(PlanRequest request, const EnginePr
 }
 
 std::optional<std::string> smallest_change(const PlanRequest& request, const EngineProfile& profile) {
-  for (const auto& attempt : {smaller_micro_batch, other_schedule, checkpointing, shorter_sequences}) {
+  for (const auto& attempt :
+       {smaller_micro_batch, other_schedule, sharding, checkpointing, shorter_sequences}) {
     if (auto change = attempt(request, profile)) return change;
   }
   return std::nullopt;
@@ -120,9 +132,9 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
   text += say_devices(request, smallest_device_count(request, profile));
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);
-  } else if (!freed) {
+  } else if (!freed && !request.must_need_less) {
     text +=
-        fmt::format(" On as many devices each needs at least {} of memory.",
+        fmt::format(" With {} of memory each they would do.",
                     enough_bytes(memory_for(leanest(result).memory.peak_bytes(), request.devices, profile)));
   }
   return text;

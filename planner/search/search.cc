@@ -1,8 +1,9 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
-#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "planner/search/enumerate.h"
 #include "planner/search/reasons.h"
@@ -18,11 +19,11 @@ bool worth_a_line(const PlanRequest& request, const EvaluatedLayout& candidate, 
   return !larger || candidate.fits || all;
 }
 
-// The best of those that fit, or null. What is only listed stands behind all that may be picked.
-template <typename Candidates, typename Order>
-auto* best_by(Candidates& candidates, Order order) {
-  const auto place = [&](const EvaluatedLayout& candidate) {
-    return std::make_pair(!may_be_picked(candidate.preference.tier), std::invoke(order, candidate));
+// Of those that fit, or null. What is only listed stands behind all that may be picked.
+template <typename Candidates>
+auto* best_by_preference(Candidates& candidates) {
+  const auto place = [](const EvaluatedLayout& candidate) {
+    return std::make_pair(!may_be_picked(candidate.preference.tier), candidate.preference);
   };
   decltype(candidates.data()) best = nullptr;
   for (auto& candidate : candidates) {
@@ -73,7 +74,7 @@ class Search {
     return {.layout = layout,
             .least_expected = handicap(request_, layout, profile_) *
                               least_step_seconds(request_, layout, profile_).value_or(0),
-            .least_peak = least_with_another_schedule(evaluated.memory.terms)};
+            .least_peak = least_with_another_schedule(request_, layout, evaluated.memory.terms, profile_)};
   }
 
   // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.
@@ -109,7 +110,7 @@ class Search {
     return candidate.fits && (best == nullptr || candidate.preference < best->preference);
   }
 
-  const EvaluatedLayout* best_so_far() const { return best_by(candidates_, &EvaluatedLayout::preference); }
+  const EvaluatedLayout* best_so_far() const { return best_by_preference(candidates_); }
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
@@ -135,21 +136,39 @@ std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const En
   return search.take();
 }
 
-struct Pick {
-  EvaluatedLayout* layout = nullptr;
-  EvaluatedLayout* overruled = nullptr;  // what the rule would have taken
-};
-
-Pick pick_layout(std::vector<EvaluatedLayout>& candidates) {
-  Pick pick;
-  pick.layout = best_by(candidates, &EvaluatedLayout::preference);
-  EvaluatedLayout* rule =
-      best_by(candidates, [](const auto& candidate) { return candidate.preference.without_time(); });
-  if (rule && !differ_in_schedule_alone(rule->layout, pick.layout->layout)) pick.overruled = rule;
-  return pick;
+// Beside which a choice is explained: what the search looks at, and lists, whatever else is asked for. So the
+// explanation does not depend on that.
+std::vector<const EvaluatedLayout*> explained_beside(const PlanRequest& request,
+                                                     const std::vector<EvaluatedLayout>& candidates,
+                                                     const EvaluatedLayout& chosen) {
+  std::vector<const EvaluatedLayout*> beside;
+  for (const EvaluatedLayout& candidate : candidates) {
+    const Preference& preference = candidate.preference;
+    const bool looked_at = may_be_picked(preference.tier) &&
+                           (chosen.preference.risky || preference.tier <= chosen.preference.tier);
+    const bool listed = !preference.other_schedule && worth_a_line(request, candidate, /*all=*/false);
+    if ((looked_at && listed) || &candidate == &chosen) beside.push_back(&candidate);
+  }
+  return beside;
 }
 
-void judge(const PlanRequest& request, const EngineProfile& profile, const Pick& pick,
+const EvaluatedLayout* best_by_rule(const std::vector<const EvaluatedLayout*>& candidates) {
+  const EvaluatedLayout* best = nullptr;
+  for (const EvaluatedLayout* candidate : candidates) {
+    if (!candidate->fits || candidate->preference.other_schedule) continue;
+    if (!best || candidate->preference.without_time() < best->preference.without_time()) best = candidate;
+  }
+  return best;
+}
+
+std::string reason_of(const PlanRequest& request, const EngineProfile& profile,
+                      const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
+  auto beside = explained_beside(request, candidates, chosen);
+  const EvaluatedLayout* by_rule = best_by_rule(beside);
+  return chosen_reason(request, profile, {.chosen = chosen, .beside = std::move(beside), .by_rule = by_rule});
+}
+
+void judge(const PlanRequest& request, const EngineProfile& profile, const EvaluatedLayout* chosen,
            EvaluatedLayout& candidate) {
   if (candidate.illegality) {
     candidate.verdict = Verdict::Illegal;
@@ -157,11 +176,11 @@ void judge(const PlanRequest& request, const EngineProfile& profile, const Pick&
   } else if (!candidate.fits) {
     candidate.verdict = Verdict::DoesNotFit;
     candidate.reason = shortage_reason(request, profile, candidate);
-  } else if (&candidate == pick.layout) {
+  } else if (&candidate == chosen) {
     candidate.verdict = Verdict::Chosen;
   } else {
     candidate.verdict = Verdict::Slower;
-    candidate.reason = slower_reason(candidate, *pick.layout);
+    candidate.reason = slower_reason(candidate, *chosen);
   }
 }
 
@@ -186,10 +205,9 @@ bool SearchResult::anything_legal() const {
 SearchResult search_layouts(const PlanRequest& request, const EngineProfile& profile,
                             const PlanOptions& options) {
   std::vector<EvaluatedLayout> candidates = evaluate_tiers(request, profile, options);
-  const Pick pick = pick_layout(candidates);
-  for (EvaluatedLayout& candidate : candidates) judge(request, profile, pick, candidate);
-  if (pick.layout)
-    pick.layout->reason = chosen_reason(request, profile, candidates, *pick.layout, pick.overruled);
+  EvaluatedLayout* chosen = best_by_preference(candidates);
+  for (EvaluatedLayout& candidate : candidates) judge(request, profile, chosen, candidate);
+  if (chosen) chosen->reason = reason_of(request, profile, candidates, *chosen);
   sort_candidates(candidates);
   return {.candidates = std::move(candidates)};
 }

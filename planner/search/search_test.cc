@@ -35,6 +35,10 @@ std::string pick(const PlanRequest& request) {
   return result.chosen() ? layout_label(result.chosen()->layout) : "nothing";
 }
 
+std::string reason_of_pick(const PlanRequest& request) {
+  return search_layouts(request, default_profile(), {}).chosen()->reason;
+}
+
 int count_candidates(const SearchResult& result, auto matches) {
   return static_cast<int>(std::ranges::count_if(result.candidates, matches,
                                                 [](const auto& candidate) { return candidate.layout; }));
@@ -242,7 +246,7 @@ Preference preference_at(double seconds, double part, std::optional<double> memo
   profile.measured_product.clear();
   profile.measured_devices = 0;
   const auto usable = static_cast<double>(*usable_bytes(request.devices, profile));
-  const double chance = chance_to_fit(static_cast<int64_t>(part * usable), request.devices, profile);
+  const double chance = chance_to_fit(static_cast<int64_t>(part * usable), request, profile);
   StepTime time;
   time.seconds = seconds;
   return preference_of(request, layout_of(request, 1, 8, 1), {.time = time, .fit_chance = chance}, profile);
@@ -562,16 +566,50 @@ TEST(SearchLayouts, TheTimeModelOverrulesAPipelineWithFewMicroBatches) {
 }
 
 TEST(SearchLayouts, WhatIsComparedWithTheLeastSplittingIsSplitNoFurther) {
+  PlanRequest request = request_of(gpu_job("llama3-70b", 64, "A100-80GB"));
+  request.training.global_batch_sequences = 512;
+  request.fixed.tensor = 1;
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  ASSERT_NE(result.chosen(), nullptr);
+  EXPECT_EQ(layout_label(result.chosen()->layout), "TP1 PP16 DP4 SeqZBH1 k8");
+  EXPECT_THAT(result.chosen()->reason, HasSubstr(", and with 1F1B TP1 PP16 DP4 would need "));
+  EXPECT_THAT(result.chosen()->reason, Not(HasSubstr("PP64")));
+  EXPECT_THAT(result.chosen()->reason, Not(HasSubstr("least splitting"))) << "with 1F1B nothing fits";
+  EXPECT_THAT(
+      result.chosen()->reason,
+      HasSubstr("With SeqZBH1 it fits, and no layout with 1F1B without activation checkpointing does."));
+}
+
+TEST(SearchLayouts, TheLeastSplittingIsThatWith1F1B) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 16));
+  request.training.global_batch_sequences = 512;
+  EXPECT_THAT(reason_of_pick(request),
+              HasSubstr("That is the least splitting that fits with 1F1B: a device"));
+}
+
+// Of as much splitting.
+TEST(SearchLayouts, TheLeastSplittingIsNotWhatTheTimeModelOverrulesWhereTheOtherIsSplitAsMuch) {
   PlanRequest request = request_of(gpu_job("llama3-70b", 64));
-  request.training.sequence_length = 8192;
   request.training.global_batch_sequences = 512;
   EngineProfile profile = default_profile();
   profile.segment_attention_efficiency = {};
   const SearchResult result = search_layouts(request, profile, {});
   ASSERT_NE(result.chosen(), nullptr);
   EXPECT_EQ(layout_label(result.chosen()->layout), "TP1 PP16 DP4 SeqZBH1 k8");
-  EXPECT_THAT(result.chosen()->reason, HasSubstr("the least splitting that fits"));
-  EXPECT_THAT(result.chosen()->reason, Not(HasSubstr("PP64")));
+  EXPECT_THAT(result.chosen()->reason,
+              HasSubstr("less time than with TP4 PP4 DP4, which the rule would pick with 1F1B."));
+}
+
+// 1F1B needs more than the devices have even without its activations: logits of whole sequences.
+TEST(SearchLayouts, FindsWhatFitsOnlyInSegments) {
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 32, "H200");
+  job.mutable_resources()->mutable_device()->set_memory("6650Mi");
+  job.mutable_training()->set_global_batch_sequences(32);
+  const PlanRequest request = request_of(job);
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  ASSERT_NE(result.chosen(), nullptr);
+  EXPECT_EQ(result.chosen()->layout.schedule, ScheduleKind::Seq1F1B);
+  EXPECT_TRUE(anything_fits(request, default_profile()));
 }
 
 // So that segments take the same time.
@@ -749,6 +787,13 @@ TEST(SearchLayouts, WhatTheSchemaTakesOfStagesCanBePlanned) {
   EXPECT_EQ(rules_of("virtual_stages").unavailable_above(), default_profile().max_virtual_stages);
 }
 
+TEST(Shortage, SaysHowMuchMemoryWouldDoWhereNoChangeDoes) {
+  PlanRequest request = request_of(gpu_job("llama3-70b", 8));
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  const std::string says = describe_shortage(request, default_profile(), result);
+  EXPECT_THAT(says, testing::ContainsRegex(" With [0-9.]+ GiB of memory each they would do\\.$"));
+}
+
 TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
   CARAVAN_BY_TURNS();
   PlanRequest request = request_of(gpu_job("llama3.1-405b", 1 << 17));
@@ -756,10 +801,6 @@ TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
   const SearchResult result = search_layouts(request, default_profile(), {});
   EXPECT_THAT(describe_shortage(request, default_profile(), result),
               HasSubstr("No number of devices up to 131072 fits."));
-}
-
-std::string reason_of_pick(const PlanRequest& request) {
-  return search_layouts(request, default_profile(), {}).chosen()->reason;
 }
 
 TEST(SearchLayouts, SayWhichRuleForbidsLessSplittingWhereMemoryDoesNot) {
@@ -826,6 +867,14 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
   manual.fixed.tensor = manual.fixed.pipeline = 1;
   manual.fixed.data = 8;
   manual.fixed.checkpointing = CheckpointingPolicy::Never;
+  PlanRequest in_chunks = request_of(gpu_job("llama3-8b", 8));  // 53.6 GiB, and 48.4 GiB with 1F1B
+  in_chunks.fixed.pipeline = 8;
+  in_chunks.fixed.virtual_stages = 4;
+  in_chunks.fixed.checkpointing = CheckpointingPolicy::Never;
+  in_chunks.devices.memory_bytes = int64_t{54} << 30;
+  PlanRequest unsharded = request_of(gpu_job("llama3-8b", 8, "H200"));
+  unsharded.fixed.data = 8;
+  unsharded.fixed.zero_stage = 0;
   PlanRequest long_sequence = request_of(gpu_job("llama3-8b", 8));
   long_sequence.training.sequence_length = 1 << 20;
   const Change cases[] = {
@@ -833,6 +882,8 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
       {"micro-batch too large", large_batch, "is spec.parallelism.microBatchSize: "},
       {"schedule that holds all", gpipe, "is spec.parallelism.schedule: 1F1B"},
       {"schedule that holds twice as many", zero_bubble, "is spec.parallelism.schedule: ZBH1"},
+      {"chunks", in_chunks, "is spec.parallelism.schedule: 1F1B, without spec.parallelism.virtualStages."},
+      {"states on every replica", unsharded, "is spec.parallelism.zeroStage: 1."},
       {"sizes by hand", manual, "suffice with spec.parallelism.mode: Auto"},
       {"sequences too long", long_sequence, "is spec.training.sequenceLength: "},
   };

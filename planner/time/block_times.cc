@@ -106,10 +106,21 @@ class Stopwatch {
   double work_seconds(const Operation& row) const {
     if (!request_.devices.known) return row.product.flops() + row.attention.causal_flops();
     const DeviceProduct& device = *request_.devices.known;
-    const double attention =
-        row.attention.causal_flops() / (device.peak_flops * efficiency_of(row.attention));
     const double passes = profile_.layer_memory_passes * static_cast<double>(row.moved);
-    return product_seconds(row) + attention + passes / device.memory_bandwidth;
+    return product_seconds(row) + attention_seconds(row.attention) + passes / device.memory_bandwidth;
+  }
+
+  // GPUs multiply fp32 without tensor cores, and their libraries know no attention of it (docs/cuda.md).
+  bool is_fp32_on_gpus() const { return request_.devices.gpu && !request_.training.bf16; }
+
+  double product_rate() const {
+    const DeviceProduct& device = *request_.devices.known;
+    return (is_fp32_on_gpus() ? device.fp32_flops : device.matrix_flops) * profile_.gemm_efficiency;
+  }
+
+  double attention_seconds(const Attention& attention) const {
+    if (is_fp32_on_gpus()) return attention.all_flops() / product_rate();
+    return attention.causal_flops() / (request_.devices.known->peak_flops * efficiency_of(attention));
   }
 
   double efficiency_of(const Attention& attention) const {
@@ -121,13 +132,11 @@ class Stopwatch {
   double product_seconds(const Operation& row) const {
     const Product& product = row.product;
     if (product.tokens == 0) return 0;
-    const DeviceProduct& device = *request_.devices.known;
     const double rows = static_cast<double>(product.tokens) / static_cast<double>(row.pieces);
     const double size = rows * static_cast<double>(request_.shape.hidden) / layout_.mesh.tensor;
-    const double rate =
-        device.matrix_flops * profile_.gemm_efficiency * size / (size + profile_.gemm_half_size);
+    const double rate = product_rate() * size / (size + profile_.gemm_half_size);
     const auto weights = static_cast<double>(row.pieces * product.weight_bytes);
-    return std::max(product.flops() / rate, weights / device.memory_bandwidth);
+    return std::max(product.flops() / rate, weights / request_.devices.known->memory_bandwidth);
   }
 
   // A ring moves the parts of the others: once to gather or to scatter, twice to reduce for all.

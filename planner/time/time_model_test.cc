@@ -74,6 +74,21 @@ TEST(TimeModel, SegmentsBehindTheFirstOneHaveTheirOwnAttentionOnGpus) {
   EXPECT_EQ(forward(slow, 1), forward(fast, 1));
 }
 
+TEST(TimeModel, AttentionOfFp32OnGpusIsPlainProductsOfAllScores) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 1));
+  request.training.bf16 = false;
+  EngineProfile profile = default_profile();
+  profile.gemm_half_size = profile.layer_overhead_seconds = 0;
+  const auto forward = [&](int64_t tokens) {
+    request.training.sequence_length = tokens;
+    return block_times(request, layout_of(request, 1, 1, 1), profile).layer.work.forward;
+  };
+  // All else grows with the tokens.
+  const double attention = (forward(16384) - 2 * forward(8192)) / 2;
+  const double scores = 32.0 * 8192 * 8192;
+  EXPECT_NEAR(attention, 2 * scores * 2 * 128 / (67e12 * profile.gemm_efficiency), 1e-6);
+}
+
 TEST(TimeModel, TheCopiesOfATiedTableSendEachOtherTheirGradients) {
   PlanRequest tied = request_of(gpu_job("llama3-8b", 8));
   tied.shape.tied_embeddings = true;
