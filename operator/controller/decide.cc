@@ -297,7 +297,7 @@ class Decider {
 
   // False: there is none that the pods could be made for.
   bool choose_domains() {
-    domains_ = judge_domains(seen_, decision_.plan, settings_, now_);
+    domains_ = judge_domains(seen_, decision_.plan, settings_);
     take(domains_);
     const auto provider = gang_provider(job_);
     if (provider != v1alpha1::Gang::Kueue) decision_.placement = domains_.placement;

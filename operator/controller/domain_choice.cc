@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 
 #include "operator/children/pod_placement.h"
@@ -34,8 +33,7 @@ struct Left {
 // Which domain nodes of the job have by their pods.
 class DomainsOfPods {
  public:
-  DomainsOfPods(const std::vector<PodView>& pods, const std::vector<Domain>& domains,
-                const std::optional<TimePoint>& in_vain_if_made_by) {
+  DomainsOfPods(const std::vector<PodView>& pods, const std::vector<Domain>& domains) {
     std::map<std::string, int> named;
     for (std::size_t i = 0; i < domains.size(); ++i)
       named.emplace(domain_name(domains[i].node_labels), static_cast<int>(i));
@@ -44,17 +42,12 @@ class DomainsOfPods {
       if (!pod.alive() || domain == named.end()) continue;
       any_.emplace(pod.node, domain->second);
       if (pod.bound()) bound_.emplace(pod.node, domain->second);
-      if (!pod.bound() && !pod.gated && in_vain_if_made_by && pod.created_at <= *in_vain_if_made_by)
-        in_vain_.insert(pod.node);
     }
   }
 
   // That pods of the copy have already, bound ones or any; kNoDomain: none has one.
   int of_bound(const std::vector<int>& group) const { return first_of(group, bound_); }
   int of_any(const std::vector<int>& group) const { return first_of(group, any_); }
-  bool wait_in_vain(const std::vector<int>& group) const {
-    return std::ranges::any_of(group, [this](int node) { return in_vain_.contains(node); });
-  }
 
  private:
   static int first_of(const std::vector<int>& group, const std::map<int, int>& domain_of_node) {
@@ -66,7 +59,6 @@ class DomainsOfPods {
 
   std::map<int, int> bound_;
   std::map<int, int> any_;
-  std::set<int> in_vain_;
 };
 
 // Those with room for so many pods, the one that has least first.
@@ -88,12 +80,9 @@ std::vector<int> fitting_domains(const Left& left, int pods) {
   return domains;
 }
 
-// passed_over: where pods waited in vain; kNoDomain: nowhere.
-int choose(const std::vector<int>& fitting, int passed_over, int given_back) {
+int choose(const std::vector<int>& fitting, int given_back) {
   if (fitting.empty()) return kNoDomain;
-  const auto place = std::ranges::find(fitting, passed_over);
-  const auto turn = place != fitting.end() ? place - fitting.begin() + 1 : std::max(given_back, 0);
-  return fitting[static_cast<std::size_t>(turn) % fitting.size()];
+  return fitting[static_cast<std::size_t>(std::max(given_back, 0)) % fitting.size()];
 }
 
 int the_one_to_wait_for(const std::vector<int>& capacity, int pods) {
@@ -108,7 +97,7 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
                             const std::vector<Domain>& domains, const DomainWish& wish) {
   DomainChoice choice;
   Left left(domains);
-  const DomainsOfPods taken(pods, domains, wish.in_vain_if_made_by);
+  const DomainsOfPods taken(pods, domains);
   for (const std::vector<int>& group : replicas.groups) {
     choice.domain_of_group.push_back(taken.of_bound(group));
     left.take(choice.domain_of_group.back(), static_cast<int>(group.size()));
@@ -118,9 +107,7 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
     if (choice.domain_of_group[i] != kNoDomain) continue;
     asked[i] = taken.of_any(replicas.groups[i]);
     const auto size = static_cast<int>(replicas.groups[i].size());
-    if (asked[i] == kNoDomain || left.room[static_cast<std::size_t>(asked[i])] < size ||
-        taken.wait_in_vain(replicas.groups[i]))
-      continue;
+    if (asked[i] == kNoDomain || left.room[static_cast<std::size_t>(asked[i])] < size) continue;
     choice.domain_of_group[i] = asked[i];
     left.take(asked[i], size);
   }
@@ -128,8 +115,7 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
     int& chosen = choice.domain_of_group[i];
     if (chosen != kNoDomain) continue;
     const auto size = static_cast<int>(replicas.groups[i].size());
-    const bool in_vain = taken.wait_in_vain(replicas.groups[i]);
-    chosen = choose(fitting_domains(left, size), in_vain ? asked[i] : kNoDomain, wish.given_back);
+    chosen = choose(fitting_domains(left, size), wish.given_back);
     if (chosen == kNoDomain) {
       choice.groups_without_room.push_back(static_cast<int>(i));
       if (wish.waits) chosen = asked[i] != kNoDomain ? asked[i] : the_one_to_wait_for(left.capacity, size);

@@ -6,15 +6,13 @@
 // in one domain only waits where there is none for the one that its pods ask for, or one where it would fit
 // beside no other job, or the largest.
 //
-// By what is known here a domain may have room that the scheduler never gives. So a copy whose pods waited in
-// vain gets the one with the next more room, and behind the largest the tightest; a gang that gave its
-// machines back, of which no pod is left, as many further on as it did so. Pure.
+// By what is known here a domain may have room that the scheduler never gives. So a copy of a gang that gave
+// its machines back gets the one with the next more room, as many further on as it did so, and behind the
+// largest the tightest. Pure.
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "operator/api/job_object.h"
 #include "operator/children/replica_groups.h"
 #include "operator/view/domain_survey.h"
 #include "operator/view/pod_view.h"
@@ -31,8 +29,6 @@ struct DomainChoice {
 struct DomainWish {
   bool waits = false;  // a group without room gets the domain that it waits for, else none
   int given_back = 0;  // times
-  // Pods that have no machine have waited in vain if they were made by then; nothing: none has.
-  std::optional<TimePoint> in_vain_if_made_by = {};
 };
 
 // domains: at least one.

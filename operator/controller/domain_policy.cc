@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 
@@ -49,17 +48,12 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
       key);
 }
 
-std::set<int> nodes_with_machines(const std::vector<PodView>& pods) {
-  std::set<int> nodes;
-  for (const PodView& pod : pods) {
-    if (pod.alive() && pod.bound()) nodes.insert(pod.node);
-  }
-  return nodes;
-}
-
 // Nodes of copies of which one has its machine, in whatever domain.
 std::set<int> settled_nodes(const std::vector<PodView>& pods, const ReplicaGroups& replicas) {
-  const std::set<int> begun = nodes_with_machines(pods);
+  std::set<int> begun;
+  for (const PodView& pod : pods) {
+    if (pod.alive() && pod.bound()) begun.insert(pod.node);
+  }
   std::set<int> settled;
   for (const std::vector<int>& group : replicas.groups) {
     if (std::ranges::any_of(group, [&](int node) { return begun.contains(node); }))
@@ -68,26 +62,9 @@ std::set<int> settled_nodes(const std::vector<PodView>& pods, const ReplicaGroup
   return settled;
 }
 
-// A gang that has some of its machines and lacks others gives them back, and so waits for none in vain.
-DomainWish wish_of(const Snapshot& seen, TimePoint now) {
-  if (!is_required(seen.job)) return {};
-  DomainWish wish{.waits = true, .given_back = seen.job.status.gang().given_back()};
-  const bool gives_back =
-      gang_provider(seen.job) == v1alpha1::Gang::None && !nodes_with_machines(seen.pods).empty();
-  if (!gives_back) wish.in_vain_if_made_by = now - gang_timeout(seen.job);
-  return wish;
-}
-
-// When pods begin to wait in vain; those that do so already may go where room comes.
-LookAgain when_another_is_chosen(const Snapshot& seen, const DomainWish& wish, TimePoint now) {
-  LookAgain first;
-  for (const PodView& pod : seen.pods) {
-    if (!wish.in_vain_if_made_by || !pod.alive() || pod.bound() || pod.gated) continue;
-    const bool in_vain = pod.created_at <= *wish.in_vain_if_made_by;
-    first = sooner(first,
-                   in_vain ? LookAgain(kRoomMayCome) : until(pod.created_at + gang_timeout(seen.job), now));
-  }
-  return first;
+DomainWish wish_of(const Job& job) {
+  if (!is_required(job)) return {};
+  return {.waits = true, .given_back = job.status.gang().given_back()};
 }
 
 int nodes_of_largest_copy(const ReplicaGroups& replicas) {
@@ -131,8 +108,7 @@ bool needs_domains(const Snapshot& seen) {
   return per_node == 0 || placed * per_node < seen.job.spec.resources().devices();
 }
 
-DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan, const Settings& settings,
-                            TimePoint now) {
+DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan, const Settings& settings) {
   DomainVerdict verdict;
   if (!needs_domains(seen)) return verdict;
   const ReplicaGroups replicas = replica_groups(plan);
@@ -145,8 +121,7 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
     verdict.look_again = kRoomMayCome;
     return verdict;
   }
-  const DomainWish wish = wish_of(seen, now);
-  const DomainChoice choice = choose_domains(seen.pods, replicas, domains, wish);
+  const DomainChoice choice = choose_domains(seen.pods, replicas, domains, wish_of(seen.job));
   for (const Domain& domain : domains) verdict.placement.domains.push_back(domain.node_labels);
   verdict.placement.domains_are_preferred = !is_required(seen.job);
   verdict.placement.domain_of_node.assign(static_cast<std::size_t>(plan.nodes()), kNoDomain);
@@ -157,8 +132,7 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
   if (is_required(seen.job))
     verdict.effects = deletion_of_strays(seen.pods, verdict.placement, settled_nodes(seen.pods, replicas));
   verdict.message = say_no_room(seen.job, choice, replicas);
-  verdict.look_again = when_another_is_chosen(seen, wish, now);
-  if (!verdict.message.empty()) verdict.look_again = sooner(verdict.look_again, kRoomMayCome);
+  if (!verdict.message.empty()) verdict.look_again = kRoomMayCome;
   return verdict;
 }
 

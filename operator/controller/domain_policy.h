@@ -4,8 +4,8 @@
 // is chosen by the room that it has now beside other jobs of Caravan, the tightest first, before a pod is
 // made, and stays the copy's as long as one of its pods is bound there. Pods that wait in a domain that must
 // be theirs are made again for another that has room sooner. What others run there is not known: pods that
-// find no machine after all are given back (gang_policy.h) or, where none of the job has one, made again in
-// another domain. Pure.
+// find no machine after all are given back (gang_policy.h), and made in another domain then; where none of
+// the job has one they stay. Pure.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ bool needs_domains(const Snapshot& snapshot);
 struct DomainVerdict : Verdict {
   PodPlacement placement = {};
 };
-DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& plan, const Settings& settings,
-                            TimePoint now);
+DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
+                            const Settings& settings);
 
 // Which copies stand in several domains, as Preferred allows, whoever chose these; empty: none.
 std::string say_what_stands_apart(const Snapshot& snapshot, const v1alpha1::JobPlan& plan);

@@ -50,7 +50,8 @@ FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1:
                           const Loss& loss, int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
-  const bool may_be_deleted = loss.pod == nullptr || loss.pod->gone_by;  // else it ended by itself
+  // Else it ended by itself, or its agent is silent.
+  const bool may_be_deleted = loss.pod == nullptr ? !loss.by_silence : loss.pod->gone_by.has_value();
   const char* ours = may_be_deleted ? own_doing(attempt, status) : nullptr;
   FailureVerdict verdict =
       verdict_of(decide_loss(policy, status, failure, ours, now), attempt, failure.reason, describe(loss));

@@ -19,6 +19,7 @@ using std::chrono::seconds;
 
 constexpr seconds kFirstPause{30};
 constexpr seconds kLongestPause{600};
+constexpr seconds kPodIsMadeWithin{300};  // the longest pause of failurePolicy
 // An old job that no machines will ever suffice for does not keep all others waiting.
 constexpr int kMostAhead = 8;
 
@@ -35,9 +36,10 @@ bool are_pods_refused(const Snapshot& seen, const v1alpha1::Condition& scheduled
 }
 
 // Since when it has some machines and lacks others; nothing while it has none, or all. A pod that is yet to
-// be made, as while the one before ends or failurePolicy has it wait, lacks none, unless it is refused. The
-// time begins with the first machine of the latest attempt that has any, or the first pod of a later one: one
-// that is made again in its attempt, to wait elsewhere, begins no other.
+// be made, as while the one before ends or failurePolicy has it wait, lacks none, unless it is refused, or is
+// not there when every pause is over, since nobody could make it. The time begins with the first machine of
+// the latest attempt that has any, or the first pod of a later one: one that is made again in its attempt, to
+// wait elsewhere, begins no other.
 std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::JobStatus& status,
                                           int nodes) {
   const v1alpha1::Condition* scheduled = find_condition(status, conditions::kScheduled);
@@ -60,8 +62,10 @@ std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::
     lacks_some = true;
     if (pod.attempt > latest) first_waiting = std::min(first_waiting, pod.created_at);
   }
-  if (bound == 0 || bound >= nodes || !since || !lacks_some) return std::nullopt;
-  return later(later(*since, first_bound), first_waiting);
+  const bool some_are_missing = newest_by_node(seen.pods).size() < static_cast<std::size_t>(nodes);
+  if (bound == 0 || bound >= nodes || !since || (!lacks_some && !some_are_missing)) return std::nullopt;
+  const TimePoint begin = later(later(*since, first_bound), first_waiting);
+  return lacks_some ? begin : begin + kPodIsMadeWithin;
 }
 
 }  // namespace

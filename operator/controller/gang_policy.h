@@ -2,8 +2,9 @@
 //
 // Two gangs that hold a part of what each needs would wait for each other for ever. So one that has had some
 // of its machines for scheduling.gang.timeoutSeconds, and waited for the others as long, lets its pods go and
-// asks again later: the older jobs that wait too get their time first, one after another, and each time it
-// waits longer. A gang that has no machine holds nothing up and stays. Pure.
+// asks again later, also where pods cannot be made, for whatever reason: the older jobs that wait too get
+// their time first, one after another, and each time it waits longer. A gang that has no machine holds
+// nothing up and stays. Pure.
 #pragma once
 
 #include "operator/controller/snapshot.h"

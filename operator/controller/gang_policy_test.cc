@@ -69,7 +69,7 @@ TEST(GangPolicy, WhatKeepsAPodFromBeingReplacedIsNoLackOfAMachine) {
   snapshot.pods[1].gone_by = kStart + 300s;
   EXPECT_EQ(judge(snapshot, kStart + 24h).course, Course::kGoesOn) << "it ends";
   snapshot.pods.pop_back();
-  EXPECT_EQ(judge(snapshot, kStart + 24h).course, Course::kGoesOn) << "the next one is to be made";
+  EXPECT_EQ(judge(snapshot, kStart + 359s).course, Course::kGoesOn) << "the next one is to be made";
   snapshot.trouble = "exceeded quota";
   EXPECT_TRUE(gives_back(snapshot, kStart + 60s)) << "and is refused";
   snapshot.trouble.clear();
@@ -80,6 +80,18 @@ TEST(GangPolicy, WhatKeepsAPodFromBeingReplacedIsNoLackOfAMachine) {
   snapshot.pods.push_back(next);
   EXPECT_EQ(judge(snapshot, kStart + 149s).look_again, 1s);
   EXPECT_TRUE(gives_back(snapshot, kStart + 150s));
+}
+
+// As where a webhook fails each time, or quota is not evaluated in time, which is no refusal.
+TEST(GangPolicy, APodThatNobodyCouldMakeIsLackingOnceEveryPauseIsOver) {
+  Snapshot snapshot = half_placed();
+  snapshot.pods.pop_back();
+  EXPECT_EQ(judge(snapshot, kStart + 359s).course, Course::kGoesOn);
+  EXPECT_EQ(judge(snapshot, kStart + 359s).look_again, 1s);
+  EXPECT_TRUE(gives_back(snapshot, kStart + 360s));
+  snapshot.pods[0].bound_at = kStart + 60s;
+  EXPECT_FALSE(gives_back(snapshot, kStart + 419s)) << "the time begins with the first machine";
+  EXPECT_TRUE(gives_back(snapshot, kStart + 420s));
 }
 
 // As for another domain of the topology.

@@ -164,6 +164,27 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
   EXPECT_EQ(lost(6).course, Verdict::Course::kFails) << "the attempt after";
 }
 
+// Its pods come back to it where no other has room.
+TEST(MachinePolicy, AMachineThatIsSilentAgainAndAgainUsesTheRestartsUp) {
+  const v1alpha1::JobSpec spec = job(R"(, "failurePolicy": {"maxRestarts": 2})").spec;
+  v1alpha1::JobStatus status = status_of_attempt(1);
+  const auto silent = [&](int attempt, const PodView& pod) {
+    return judge_report(spec, status, told("PodLost", attempt, 1), {running_pod(0), pod}, kStart + 10s);
+  };
+  for (const int attempt : {1, 2}) {
+    const FailureVerdict restart = silent(attempt, running_pod(1));
+    ASSERT_EQ(restart.course, Verdict::Course::kRestarts);
+    count_restart(spec.failure_policy(), restart, kStart, status);
+  }
+  ASSERT_THAT(avoided_machines(status), ElementsAre("machine-1"));
+  PodView back = running_pod(1, 3);
+  back.created_at = kStart - 60s;
+  for (const PodView& pod : {running_pod(1), back})
+    EXPECT_EQ(silent(3, pod).reason, reasons::kMaxRestartsReached) << pod.name;
+  back.created_at = kStart - 10s;
+  EXPECT_FALSE(silent(3, back).counts) << "the one before it was lost, which was deleted";
+}
+
 // As on a host that a queue has chosen, which no pod leaves.
 TEST(MachinePolicy, APodThatEndsByItselfWhilePodsMoveCostsARestart) {
   v1alpha1::JobStatus status = status_of_attempt(3);

@@ -12,9 +12,10 @@
 namespace caravan::controller {
 
 struct Loss {
-  const PodView* pod = nullptr;  // null: gone without a trace
+  const PodView* pod = nullptr;  // null: gone without a trace, or silent
   int node = 0;
-  std::string told = {};  // by the coordinator
+  bool by_silence = false;  // of an agent whose pod nobody has deleted
+  std::string told = {};    // by the coordinator
 };
 
 // "pod a-0-a1 was preempted or evicted"

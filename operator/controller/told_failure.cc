@@ -40,6 +40,16 @@ LookAgain wait_for_end(const JobProgress& progress, const PodView* lost, TimePoi
   return until(judged_at, now);
 }
 
+// The suspect node has the pod whose agent fell silent: it was there before, so nobody has deleted it.
+bool has_silent_pod(const JobProgress& progress, const std::vector<PodView>& pods) {
+  const v1alpha1::JobEvent& event = *progress.event;
+  if (!event.has_suspect_node() || !progress.event_at) return false;
+  const TimePoint silent_since = *progress.event_at - policy::kPatienceInPods;
+  return std::ranges::any_of(pods, [&](const PodView& pod) {
+    return pod.node == event.suspect_node() && pod.alive() && pod.bound() && pod.created_at < silent_since;
+  });
+}
+
 FailureVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                                   const v1alpha1::JobEvent& event, TimePoint now) {
   policy::Decision decision{.restart = true, .counts = false};
@@ -79,7 +89,8 @@ FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
     return verdict;
   }
   if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
-  FailureVerdict verdict = judge_loss(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
+  const Loss loss{.pod = pod, .by_silence = has_silent_pod(progress, pods), .told = told};
+  FailureVerdict verdict = judge_loss(policy, status, loss, event.attempt(), now);
   const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
   if (is_silent) verdict.machine = suspect;
   return verdict;

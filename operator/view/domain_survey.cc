@@ -11,6 +11,9 @@
 namespace caravan::controller {
 namespace {
 
+// Of a machine, which no job comes near: kubelets take some hundreds at most.
+constexpr std::int64_t kMostPods = 4096;
+
 // As pods ask for it (children/pod_nodes.h).
 class ProductMatch {
  public:
@@ -38,7 +41,7 @@ class ProductMatch {
 // On the network of nodes pods have ports in common (children/worker_pod.cc).
 int pods_that_fit(const NodeView& node, const v1alpha1::Worker& worker, const Demand& of_a_pod,
                   const Demand& taken) {
-  std::int64_t most = of_a_pod.empty() || worker.host_network() ? 1 : std::numeric_limits<int>::max();
+  std::int64_t most = of_a_pod.empty() || worker.host_network() ? 1 : kMostPods;
   for (const auto& [resource, asked] : of_a_pod) {
     if (asked <= 0) continue;
     const std::int64_t free = amount_of(node.allocatable, resource) - amount_of(taken, resource);
