@@ -67,6 +67,11 @@ Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::st
   return refused(words_of(error), asked);
 }
 
+bool is_of_any_call(const kube::ApiError& error) {
+  return error.kind == kube::ErrorKind::kUnreachable || error.kind == kube::ErrorKind::kUntrusted ||
+         error.kind == kube::ErrorKind::kNoCredentials || error.is_unauthorized();
+}
+
 }  // namespace
 
 // "GET /apis/...: 403 Forbidden: WORDS", as kube/api/api_error.cc writes it.
@@ -99,7 +104,7 @@ Trouble trouble_of(const kube::ApiError& error) {
 }
 
 ClusterError explain(const kube::ApiError& error, const Asked& asked, const std::string& server) {
-  return {sentence_of(error, asked, server), trouble_of(error)};
+  return {sentence_of(error, asked, server), trouble_of(error), is_of_any_call(error)};
 }
 
 }  // namespace caravan::cli

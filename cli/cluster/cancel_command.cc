@@ -16,7 +16,7 @@ struct CancelOptions {
   std::vector<std::string> names;
 };
 
-Status cancel(Cluster& cluster, const std::string& name) {
+ClusterResult<void> cancel(Cluster& cluster, const std::string& name) {
   const auto job = cluster.job(name);
   if (!job) return tl::unexpected(job.error());
   const v1alpha1::JobStatus status = controller::read_job_but_spec(*job).status;

@@ -28,6 +28,7 @@ enum class Trouble {
 
 struct [[nodiscard]] ClusterError : Error {
   Trouble trouble = Trouble::kOther;
+  bool is_of_any_call = false;  // no server is reached, or none that takes the user
 
   bool is_outage() const { return trouble == Trouble::kOutage; }
   bool is_refusal() const { return trouble == Trouble::kRefusal; }

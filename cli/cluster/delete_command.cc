@@ -14,7 +14,7 @@ struct DeleteOptions {
   std::vector<std::string> names;
 };
 
-Status remove(Cluster& cluster, const std::string& name) {
+ClusterResult<void> remove(Cluster& cluster, const std::string& name) {
   const auto job = cluster.job(name);
   if (!job) return tl::unexpected(job.error());
   const auto removed = cluster.remove(*job);

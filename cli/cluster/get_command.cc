@@ -20,7 +20,7 @@ Result<ExitCode> get(const GetOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   kube::JsonArray jobs;
-  const ExitCode code = with_each(options.names, [&](const std::string& name) -> Status {
+  const ExitCode code = with_each(options.names, [&](const std::string& name) -> ClusterResult<void> {
     auto job = (*cluster)->job(name);
     if (!job) return tl::unexpected(job.error());
     jobs.push_back(*std::move(job));

@@ -120,7 +120,10 @@ Result<ExitCode> print_logs(Cluster& cluster, const WantedLogs& wanted) {
     std::vector<std::jthread> threads;  // each waits for its pod
     for (const int node : *nodes) threads.emplace_back([&read, node] { read(node); });
   } else {
-    for (const int node : *nodes) read(node);
+    for (const int node : *nodes) {
+      if (printer.lost().stop_requested()) break;
+      read(node);
+    }
   }
   return printer.code();
 }

@@ -145,5 +145,21 @@ TEST(LogPrinterDeathTest, EndsWhereStandardOutputTakesNoMore) {
   }
 }
 
+[[noreturn]] void read_without_output() {
+  lose_output(Loss::kFullDisk);
+  ScriptedCluster cluster(job_object_with(kOfTwoNodes));
+  cluster.log = [](const LogQuestion& question, const TakeLine& take) -> Status {
+    if (question.node != 0) std::_Exit(98);
+    return tell_of_node(question, take);
+  };
+  const auto code = print_logs(cluster, {.question = {.job = "tiny"}, .all_nodes = true});
+  std::_Exit(code ? 0 : 97);
+}
+
+TEST(LogPrinterDeathTest, ReadsOfNoOtherNodeWhereStandardOutputTakesNoMore) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(read_without_output(), ::testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace caravan::cli

@@ -77,12 +77,16 @@ class NodeLog {
   ClusterResult<void> follow_pod(const std::optional<controller::PodView>& pod) {
     if (!pod) return {};
     if (pod_ != pod->name) begin(pod->name);
+    if (is_read_whole_) return {};
     auto done = read_pod(pod->ended());
-    if (done || !done.error().has_changed()) return done;
-    say(stderr, "{}; it goes on with what there is\n", done.error().message);
-    place_.reset();
-    takes_all_ = true;
-    return read_pod(pod->ended());
+    if (!done && done.error().has_changed()) {
+      say(stderr, "{}; it goes on with what there is\n", done.error().message);
+      place_.reset();
+      takes_all_ = true;
+      done = read_pod(pod->ended());
+    }
+    is_read_whole_ = done && pod->ended();
+    return done;
   }
 
   Status no_pod() const { return tl::unexpected(cluster_.has_no_pod(question_, state_)); }
@@ -92,6 +96,7 @@ class NodeLog {
     seeks_last_lines_ = seeks_last_lines_ && !takes_all_;
     pod_ = pod;
     place_.reset();
+    is_read_whole_ = false;
   }
 
   // is_whole: nothing more is written, so that the last line may lack its end.
@@ -117,6 +122,7 @@ class NodeLog {
     controller::LastLines last(*question_.rank, *question_.tail);
     auto done =
         read_stream(query(/*follows=*/false), [&](std::string_view chunk) { return last.take(chunk); });
+    if (done) done = explain(last.end());
     if (!done) return done;
     place_ = last.place();
     seeks_last_lines_ = false;
@@ -163,6 +169,7 @@ class NodeLog {
   std::string state_ = {};
   std::optional<controller::LogPlace> place_ = {};  // in the pod's log; absent: before the first line
   bool takes_all_ = false;                          // else "since" and "tail" count, for the first pod
+  bool is_read_whole_ = false;                      // the pod's log, which has ended
   bool seeks_last_lines_;
   bool is_seen_ = false;
   bool job_ended_ = false;

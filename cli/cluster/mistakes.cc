@@ -1,6 +1,10 @@
 #include "cli/cluster/mistakes.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdio>
+#include <iterator>
 
 #include "cli/say.h"
 
@@ -12,13 +16,16 @@ void Mistakes::tell(const Error& error) {
 }
 
 ExitCode with_each(const std::vector<std::string>& names,
-                   const std::function<Status(const std::string&)>& act) {
+                   const std::function<ClusterResult<void>(const std::string&)>& act) {
   Mistakes mistakes;
-  for (const std::string& name : names) {
-    const Status done = act(name);
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    const auto done = act(*name);
     if (done) continue;
     mistakes.tell(done.error());
-    if (done.error().code == ExitCode::kClusterUnreachable) break;
+    if (!done.error().is_of_any_call) continue;
+    const auto rest = std::next(name);
+    if (rest != names.end()) say(stderr, "not done: {}\n", fmt::join(rest, names.end(), ", "));
+    break;
   }
   return mistakes.code();
 }

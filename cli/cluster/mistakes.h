@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/cluster/cluster_error.h"
 #include "common/result.h"
 
 namespace caravan::cli {
@@ -21,8 +22,8 @@ class Mistakes {
 };
 
 // Does that with each job, whatever becomes of the others, unless the cluster is not reached or does not take
-// the user: that would be so for all the rest.
+// the user: that would be so for all the rest, which are named.
 ExitCode with_each(const std::vector<std::string>& names,
-                   const std::function<Status(const std::string&)>& act);
+                   const std::function<ClusterResult<void>(const std::string&)>& act);
 
 }  // namespace caravan::cli

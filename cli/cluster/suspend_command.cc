@@ -29,11 +29,11 @@ Result<std::string> why_not(const kube::Json& object, bool suspend) {
   return suspend ? "is suspended already" : "is not suspended";
 }
 
-Status set_suspended(Cluster& cluster, const std::string& name, bool suspend) {
+ClusterResult<void> set_suspended(Cluster& cluster, const std::string& name, bool suspend) {
   const auto job = cluster.job(name);
   if (!job) return tl::unexpected(job.error());
   const auto already = why_not(*job, suspend);
-  if (!already) return tl::unexpected(already.error());
+  if (!already) return tl::unexpected(ClusterError{already.error()});
   if (!already->empty()) {
     say("job {} {}\n", name, *already);
     return {};

@@ -156,7 +156,7 @@ ApiResult<WatchStream> Client::watch(const CallContext& context, const ResourceP
   if (!token) return tl::unexpected(token.error());
   auto stream = open_stream(context, context.until(clock_.now() + options_.call_timeout), call, *token);
   if (!stream) {
-    if (stream.error().is_unauthorized()) credentials_.forget();
+    forget_credentials(stream.error());
     return tl::unexpected(std::move(stream.error()));
   }
   return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, call.name());
@@ -287,13 +287,25 @@ ApiResult<Answer> Client::retried(const CallContext& context, const Call& call, 
     auto answer = token.and_then([&](const std::string& known) { return once(bounded, known); });
     if (answer) return answer;
     const ApiError& error = answer.error();
-    if (error.is_unauthorized() && !std::exchange(credentials_renewed, true)) {
-      credentials_.forget();
+    if (!credentials_renewed && forget_credentials(error)) {
+      credentials_renewed = true;
       logs_in = true;
     } else if (!wait_for_retry(bounded, error, call, tries)) {
       return answer;
     }
   }
+}
+
+// A new authority may lie in its file already.
+bool Client::forget_credentials(const ApiError& error) {
+  if (error.is_unauthorized()) {
+    credentials_.forget();
+  } else if (error.kind == ErrorKind::kUntrusted) {
+    credentials_.forget_files();
+  } else {
+    return false;
+  }
+  return true;
 }
 
 ApiResult<HttpResponse> Client::exchange(const CallContext& caller, const CallContext& bounded,

@@ -2,9 +2,9 @@
 //
 // Every call but watch ends within the call time-out of the options, retries included, which begins once
 // there are credentials: a user may have to log in for them. Throttling (429) and 5xx are waited out as
-// retry.h says, and after 401 the credentials are read again once. Errors name the call. `may_write` is asked
-// for each write right before its bytes leave, by the transport's thread, so that a leader that lost its
-// lease cannot write. Safe to use from several threads.
+// retry.h says, and after 401, or a certificate that is not trusted, the credentials are read again once.
+// Errors name the call. `may_write` is asked for each write right before its bytes leave, by the transport's
+// thread, so that a leader that lost its lease cannot write. Safe to use from several threads.
 #pragma once
 
 #include <functional>
@@ -128,6 +128,8 @@ class Client {
                                    const std::string& token);
   ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& caller, const CallContext& bounded,
                                                      const Call& call, const std::string& token);
+  // Whether those that were read may be to blame.
+  bool forget_credentials(const ApiError& error);
   void tell(const CallContext& caller, Clock::TimePoint began, std::string_view verb, int code);
   HttpRequest request_of(const Call& call, const std::string& token) const;
   bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);

@@ -17,13 +17,11 @@ tl::unexpected<ApiError> unusable(const Error& error) {
 }
 
 // A line end would end the header that the token stands in.
-ApiResult<std::string> usable_token(const std::string& text, std::string_view source) {
+Result<std::string> usable_token(const std::string& text, std::string_view source) {
   std::string token = trimmed(text);
   const bool is_one_line = std::ranges::none_of(token, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
   if (is_one_line) return token;
-  return api_failure(
-      ErrorKind::kNoCredentials,
-      fmt::format("{} has a control character, such as a line end; a token is one line", source));
+  return failure(fmt::format("{} has a control character, such as a line end; a token is one line", source));
 }
 
 }  // namespace
@@ -54,13 +52,12 @@ ApiResult<std::string> ConfigCredentials::token(const CallContext& context) {
   const auto token = token_.get();
   if (!token) return unusable(token.error());
   if (!token->empty() || !config_.exec) {
-    return usable_token(*token,
-                        config_.token_file.empty() ? "'token' of the kubeconfig's user" : config_.token_file);
+    auto usable = usable_token(
+        *token, config_.token_file.empty() ? "'token' of the kubeconfig's user" : config_.token_file);
+    if (!usable) return unusable(usable.error());
+    return *std::move(usable);
   }
-  const auto credential = exec_credential(context);
-  if (!credential) return tl::unexpected(credential.error());
-  return usable_token(credential->token,
-                      fmt::format("the token of the credential plugin '{}'", config_.exec->command));
+  return exec_credential(context).map([](const ExecCredential& credential) { return credential.token; });
 }
 
 ApiResult<TlsMaterial> ConfigCredentials::tls(const CallContext& context) {
@@ -82,8 +79,12 @@ ApiResult<TlsMaterial> ConfigCredentials::tls(const CallContext& context) {
   return material;
 }
 
-void ConfigCredentials::forget() {
+void ConfigCredentials::forget_files() {
   for (PemSource* source : {&authority_, &certificate_, &key_, &token_}) source->forget();
+}
+
+void ConfigCredentials::forget() {
+  forget_files();
   const std::lock_guard guard(exec_mutex_);
   exec_.reset();
 }
@@ -118,8 +119,19 @@ ApiResult<ExecCredential> ConfigCredentials::exec_credential(const CallContext& 
 Result<ExecCredential> ConfigCredentials::run_plugin(const CallContext& context) {
   const auto authority = authority_.get();
   if (!authority) return tl::unexpected(authority.error());
-  return run_exec_plugin(context.until(clock_.now() + kPluginTakesAtMost), clock_, *config_.exec, config_,
-                         *authority);
+  auto credential = run_exec_plugin(context.until(clock_.now() + kPluginTakesAtMost), clock_, *config_.exec,
+                                    config_, *authority);
+  if (!credential) return credential;
+  auto token = usable_token(credential->token,
+                            fmt::format("the token of the credential plugin '{}'", config_.exec->command));
+  if (!token) return tl::unexpected(std::move(token.error()));
+  credential->token = *std::move(token);
+  if (credential->certificate_pem.empty()) return credential;
+  const auto usable =
+      make_tls_context({.certificate_pem = credential->certificate_pem, .key_pem = credential->key_pem});
+  if (usable) return credential;
+  return failure(
+      fmt::format("of the credential plugin '{}', {}", config_.exec->command, usable.error().message));
 }
 
 void ConfigCredentials::keep_failure(const std::string& message) {

@@ -1,8 +1,8 @@
 // The credentials that a ClientConfig describes: constant texts, files that are rotated, or a plugin.
 //
 // A plugin runs for at most a minute, once at a time. Its failure is the answer for a second, and for twice
-// as long, up to half a minute, each time that it fails again: nobody logs in anew for each call. What cannot
-// be had or used is kNoCredentials.
+// as long, up to half a minute, each time that it fails again: nobody logs in anew for each call. It fails,
+// too, by printing what cannot be used. What cannot be had or used is kNoCredentials.
 #pragma once
 
 #include <chrono>
@@ -26,6 +26,7 @@ class ConfigCredentials final : public Credentials {
   ApiResult<std::string> token(const CallContext& context) override;
   ApiResult<TlsMaterial> tls(const CallContext& context) override;
   void forget() override;
+  void forget_files() override;
 
  private:
   // A file, or a text, which also stands in for a file that was never read.

@@ -162,6 +162,22 @@ TEST_F(ConfigCredentialsTest, ATokenIsOneLineWhereverItComesFrom) {
   }
 }
 
+TEST_F(ConfigCredentialsTest, APluginWhoseCredentialIsOfNoUseHasFailed) {
+  for (const char* given : {R"(two\nlines)", R"(t","clientCertificateData":"c","clientKeyData":"k)"}) {
+    write("count", "");
+    ConfigCredentials credentials(with_plugin("printf x >> " + path("count"), given), clock_);
+    const auto token = credentials.token({});
+    ASSERT_FALSE(token) << given;
+    EXPECT_EQ(token.error().kind, ErrorKind::kNoCredentials);
+    EXPECT_NE(token.error().message.find(path("login")), std::string::npos) << token.error().message;
+    EXPECT_FALSE(credentials.tls({})) << given;
+    EXPECT_EQ(fs::file_size(path("count")), 1U) << given;
+    clock_.advance(1s);
+    EXPECT_FALSE(credentials.token({})) << given;
+    EXPECT_EQ(fs::file_size(path("count")), 2U) << given;
+  }
+}
+
 TEST_F(ConfigCredentialsTest, AFileWinsOverATokenOnceItCanBeRead) {
   ConfigCredentials credentials({.token = "constant", .token_file = path("token")}, clock_);
   EXPECT_EQ(credentials.token({}).value(), "constant");

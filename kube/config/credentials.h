@@ -17,6 +17,9 @@ class Credentials {
   virtual ApiResult<TlsMaterial> tls(const CallContext& context) = 0;
   // The server answered 401: what was read must not be used again without a look at its source.
   virtual void forget() = 0;
+  // TLS failed on this side, for a file that may have been rotated: only files are looked at again, and
+  // nobody has to log in.
+  virtual void forget_files() = 0;
 };
 
 }  // namespace caravan::kube

@@ -136,7 +136,10 @@ ApiResult<std::shared_ptr<TlsContext>> PooledTransport::current_tls(const CallCo
   const std::lock_guard guard(mutex_);
   if (tls_ != nullptr && *material == material_) return tls_;
   auto made = make_tls_context(*material);
-  if (!made) return made;
+  if (!made) {
+    credentials_.forget_files();
+    return made;
+  }
   for (const auto& connection : idle_) connection->close();
   idle_.clear();
   material_ = std::move(*material);

@@ -14,6 +14,7 @@ class NoCredentials final : public kube::Credentials {
   kube::ApiResult<std::string> token(const CallContext&) override { return std::string("token"); }
   kube::ApiResult<kube::TlsMaterial> tls(const CallContext&) override { return kube::TlsMaterial{}; }
   void forget() override {}
+  void forget_files() override {}
 };
 
 class ModelCluster final : public CrashCluster {

@@ -28,5 +28,21 @@ TEST(LastLines, AreThoseOfTheRankHoweverTheBytesCome) {
   }
 }
 
+TEST(LastLines, AreCountedWithOneThatLacksItsEnd) {
+  std::string log = line(1, 0, "one") + line(2, 0, "two") + line(3, 1, "other") + line(4, 0, "three");
+  log.pop_back();
+  const std::vector<std::string> expected{"three", "two\nthree", "one\ntwo\nthree"};
+  for (int most = 1; most < 4; ++most) {
+    LastLines last(0, most);
+    ASSERT_TRUE(last.take(log));
+    ASSERT_TRUE(last.end());
+    LogScanner scanner(0, last.place());
+    std::string text;
+    ASSERT_TRUE(scanner.take(log, text));
+    ASSERT_TRUE(scanner.end(text));
+    EXPECT_EQ(text, expected[static_cast<std::size_t>(most) - 1]) << most << " lines";
+  }
+}
+
 }  // namespace
 }  // namespace caravan::controller

@@ -22,6 +22,18 @@ class _Decimal(str):
     """A decimal without quotes, as it is written: no field of a job is a floating-point number."""
 
 
+class _Integer(int):
+    """Whose text is as it is written: 010 is no 8 where a text is wanted."""
+
+    def __new__(cls, value: int, text: str) -> "_Integer":
+        number = super().__new__(cls, value)
+        number.text = text
+        return number
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class _Loader(yaml.SafeLoader):
     """Refuses what is given twice, of which PyYAML takes the last, and reads as kubectl does: decimals, 3e-4 among them, and y and n."""
 
@@ -38,11 +50,12 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-DECIMAL, BOOLEAN = "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"
+DECIMAL, INTEGER, BOOLEAN = (f"tag:yaml.org,2002:{name}" for name in ("float", "int", "bool"))
 _DECIMAL_TEXT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _Loader.add_implicit_resolver(DECIMAL, _DECIMAL_TEXT, list("-+.0123456789"))
 _Loader.add_implicit_resolver(BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 _Loader.add_constructor(DECIMAL, lambda loader, node: _Decimal(node.value))
+_Loader.add_constructor(INTEGER, lambda loader, node: _Integer(loader.construct_yaml_int(node), node.value))
 
 
 def _with_texts(value: object, field: FieldDescriptor, path: str) -> object:
@@ -51,7 +64,7 @@ def _with_texts(value: object, field: FieldDescriptor, path: str) -> object:
         return [_with_texts(entry, field, f"{path}[{i}]") for i, entry in enumerate(value)]
     if isinstance(value, dict) and field.message_type is not None:
         return _fields_with_texts(value, field.message_type, path)
-    is_number = isinstance(value, int | _Decimal) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | _Decimal) and not isinstance(value, bool)
     if not is_number or field.cpp_type != field.CPPTYPE_STRING:
         return value
     if field.GetOptions().Extensions[options_pb2.rules].format in NUMERIC:
@@ -73,7 +86,7 @@ def _read_yaml(path: Path) -> dict:
     try:
         text = path.read_text()
         documents = [document for document in yaml.load_all(text, _Loader) if document is not None]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, KeyError, RecursionError, yaml.YAMLError) as error:
         raise JobFileError(f"{path}: {error}") from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise JobFileError(f"{path}: one job is expected, and not {len(documents)} documents")
@@ -96,5 +109,5 @@ def read_job(source: str | PathLike | dict | job_pb2.LlamaTrainingJob) -> job_pb
     try:
         job = job_pb2.LlamaTrainingJob()
         return json_format.ParseDict(_fields_with_texts(written, job.DESCRIPTOR), job)
-    except json_format.ParseError as error:
+    except (json_format.ParseError, RecursionError) as error:
         raise JobFileError(f"{where}: {error}") from None

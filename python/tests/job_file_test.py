@@ -49,13 +49,15 @@ class JobFile(unittest.TestCase):
         self.is_refused("? [a]\n: 1", "unhashable key")
 
     def test_a_number_without_quotes_is_taken_where_validate_takes_it(self):
-        for written in ("3e-4", "0.001", "1", "'1e-3'", "1.5e3", "1.e5", "+.5", "-.5E+1"):
+        for written in ("3e-4", "0.001", "1", "010", "'1e-3'", "1.5e3", "1.e5", "+.5", "-.5E+1"):
             for field in ("learningRate", "learning_rate"):
                 job = self.read(f"spec: {{training: {{optimizer: {{{field}: {written}}}}}}}")
                 self.assertEqual(written.strip("'"), job.spec.training.optimizer.learning_rate)
         for number in ("3e-4", "1.5", "1.5e3", "7"):
             self.is_refused(f"metadata: {{labels: {{version: {number}}}}}", "metadata.labels.version", number, "quotes")
             self.is_refused(f"spec: {{worker: {{env: [{{name: A, value: {number}}}]}}}}", "spec.worker.env[0].value", "quotes")
+        optimizer = {"training": {"optimizer": {"learningRate": 0.5}}}
+        self.assertEqual("0.5", caravan.read_job({"spec": optimizer}).spec.training.optimizer.learning_rate)
         self.assertEqual("1.5", self.read("metadata: {labels: {version: '1.5'}}").metadata.labels["version"])
 
     def test_y_and_n_are_booleans_as_kubectl_has_them(self):
@@ -75,6 +77,8 @@ class JobFile(unittest.TestCase):
 
     def test_what_is_no_yaml_and_what_is_not_there_is_told_with_the_file(self):
         self.is_refused("spec: {", "expected")
+        for written in ("a: !!int x", "a: 2001-99-99", "a: !!bool perhaps", "[" * 5000, "spec: &a {b: *a}", "spec: &a [*a]"):
+            self.is_refused(written, "job.yaml")
         with self.assertRaisesRegex(caravan.JobFileError, "missing.yaml"):
             caravan.read_job("missing.yaml")
 

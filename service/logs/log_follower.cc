@@ -175,6 +175,7 @@ Answer<std::optional<controller::LogPlace>> LogFollower::place_of_last_lines(con
     return last.take(chunk).map_error([this](const controller::LogFlaw& flaw) { return fault_of(flaw); });
   });
   if (!ended) return tl::unexpected(ended.error());
+  if (const auto whole = last.end(); *ended && !whole) return tl::unexpected(fault_of(whole.error()));
   return last.place();
 }
 

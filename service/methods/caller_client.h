@@ -20,6 +20,7 @@ class NobodysCredentials final : public kube::Credentials {
   kube::ApiResult<std::string> token(const CallContext&) override { return std::string(); }
   kube::ApiResult<kube::TlsMaterial> tls(const CallContext& context) override;
   void forget() override {}
+  void forget_files() override { own_.forget_files(); }
 
  private:
   kube::Credentials& own_;
@@ -33,6 +34,7 @@ class TokenCredentials final : public kube::Credentials {
   // Of the transport, which has its own.
   kube::ApiResult<kube::TlsMaterial> tls(const CallContext&) override { return kube::TlsMaterial{}; }
   void forget() override {}
+  void forget_files() override {}
 
  private:
   std::string token_;

@@ -149,6 +149,32 @@ TEST_F(JobLogs, AreGoneOnWithAfterAMachineOrTheServerCouldNotAnswer) {
   EXPECT_THAT(lines_, ElementsAre("one", "two", "three", "four"));
 }
 
+TEST_F(JobLogs, OfAPodThatHasEndedAreReadOnceThoughTheJobGoesOn) {
+  std::atomic<int> looks = 0;
+  std::atomic<int> reads = 0;
+  const FaultServer server([&](Exchange& exchange) {
+    const std::string& path = exchange.request().path;
+    if (path.ends_with("/log")) {
+      ++reads;
+      return exchange.reply(200, line(1, "one"));
+    }
+    if (path.ends_with("/pods"))
+      return exchange.reply(
+          200, boost::json::serialize(
+                   JsonObject{{"kind", "PodList"}, {"items", JsonArray{pod_of_attempt(1, "Failed")}}}));
+    exchange.reply(200,
+                   fmt::format(R"({{"metadata": {{"name": "tiny", "namespace": "s", "uid": "u"}}, "status":
+        {{"conditions": [{{"type": "Failed", "status": "{}", "reason": "DoesNotFit"}}]}}}})",
+                               ++looks > 2 ? "True" : "False"));
+  });
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  const Status read = cluster->read_log({.job = "tiny", .follow = true}, take_);
+  EXPECT_TRUE(read) << read.error().message;
+  EXPECT_THAT(lines_, ElementsAre("one"));
+  EXPECT_EQ(reads, 1);
+}
+
 TEST_F(JobLogs, OfAJobThatHasEndedCannotBeWaitedFor) {
   const FaultServer server(ended_job(reply_with(500, status_json(500, "InternalError", "no kubelet there"))));
   const auto cluster = connect(server);

@@ -119,14 +119,17 @@ class ServiceCommands : public Base {
  "users": [{{"name": "u", "user": {}}}]}})",
                     this->server_.name_space(), kube::to_string(config.server), config.authority.file, user));
   }
-  // By a credential plugin, which is run for each call: its token has expired already, as it says.
-  std::string command_by_plugin(const std::string& words) {
+  // By a credential plugin, which is run for each call: its token has expired already, as it says, unless it
+  // says nothing of that.
+  std::string command_by_plugin(const std::string& words,
+                                const std::string& expires = "2020-01-01T00:00:00Z") {
     const std::string login = Base::folder_.write("login", R"sh(#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 for run in fails-*; do rm "$run" 2>/dev/null && exit 1; done
 cat <<end
 {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
- "status": {"token": "$(cat token)", "expirationTimestamp": "2020-01-01T00:00:00Z"}}
+ "status": {"token": "$(cat token)", "expirationTimestamp": ")sh" +
+                                                               expires + R"sh("}}
 end
 )sh");
     std::filesystem::permissions(login, std::filesystem::perms::owner_all);

@@ -206,6 +206,16 @@ TEST_F(ServiceCommandsTest, WaitGoesOnWhereTheCredentialPluginFailsForAWhile) {
   EXPECT_THAT(wait.said(), HasSubstr("credential plugin"));
 }
 
+TEST_F(ServiceCommandsTest, WaitLogsInAgainWhereATokenIsRefusedThatDoesNotSayWhenItExpires) {
+  submit_with_status(kTrains);
+  RunningCommand wait(folder_, command_by_plugin("wait train", /*expires=*/""));
+  wait.await_told("step 40/100");
+  renew_token("WatchJobs");
+  set_status(ended("Complete", "StepsReached"));
+  EXPECT_EQ(wait.exit_code(), 0) << wait.said();
+  EXPECT_EQ(wait.said(), "");
+}
+
 TEST_F(ServiceCommandsTest, WaitOfAJobThatIsDeletedWhileTheServiceIsAwaySaysSo) {
   submit_with_status(kTrains);
   RunningCommand wait(folder_, command_on_service("wait train"));

@@ -60,20 +60,27 @@ class Kubeconfig {
   std::optional<Result<std::shared_ptr<ApiServer>>> server_;
 };
 
-Result<Token> token_of(const ServiceOptions& options, Kubeconfig& kubeconfig) {
-  if (!options.token_file.empty()) return of_file(options.token_file);
-  if (const char* value = std::getenv(kTokenVariable); value != nullptr && *value != '\0')
-    return of_environment(value);
+Status find_token(const ServiceOptions& options, Kubeconfig& kubeconfig, ServiceAccess& access) {
+  if (!options.token_file.empty()) {
+    access.token = of_file(options.token_file);
+    return {};
+  }
+  if (const char* value = std::getenv(kTokenVariable); value != nullptr && *value != '\0') {
+    access.token = of_environment(value);
+    return {};
+  }
   const auto server = kubeconfig.server();
   if (!server)
     return bad_input(
         fmt::format("no token for the job service; {} ({})", kHowToGetAToken, server.error().message));
-  return [server = *server]() -> ClusterResult<std::string> {
+  access.forget_token = [server = *server] { server->forget_token(); };
+  access.token = [server = *server]() -> ClusterResult<std::string> {
     auto token = server->token();
     if (!token || !token->empty()) return token;
     return bad_token(
         fmt::format("no token for the job service, and the kubeconfig's user has none; {}", kHowToGetAToken));
   };
+  return {};
 }
 
 // Always of the namespace that belongs to Caravan: in any other one its users write ConfigMaps.
@@ -108,14 +115,13 @@ Result<ServiceAccess> find_service_access(const ClusterOptions& options) {
   if (!is_host_port(address)) return bad_input(fmt::format("--server: expected HOST:PORT, got {}", address));
   ServiceAccess access{.address = address, .server_name = options.service.server_name};
   Kubeconfig kubeconfig(options);
-  auto token = token_of(options.service, kubeconfig);
-  if (!token) return tl::unexpected(std::move(token.error()));
-  if (const auto readable = (*token)(); !readable) return tl::unexpected(readable.error());
+  auto found = find_token(options.service, kubeconfig, access);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (const auto readable = access.token(); !readable) return tl::unexpected(readable.error());
   auto name_space = name_space_of(options, kubeconfig);
   if (!name_space) return tl::unexpected(std::move(name_space.error()));
   auto root = root_of(options.service, kubeconfig);
   if (!root) return tl::unexpected(std::move(root.error()));
-  access.token = *std::move(token);
   access.name_space = *std::move(name_space);
   access.root_pem = *std::move(root);
   return access;

@@ -176,10 +176,24 @@ Trouble trouble_of(const grpc::Status& status) {
   }
 }
 
+bool is_of_any_call(const grpc::Status& status, const Server& server) {
+  switch (status.error_code()) {
+    case StatusCode::UNAUTHENTICATED:
+    case StatusCode::UNIMPLEMENTED:
+      return true;
+    case StatusCode::UNAVAILABLE:
+      return reason_of(status).empty();
+    case StatusCode::DEADLINE_EXCEEDED:
+      return reason_of(status).empty() && !server.is_connected;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 ClusterError explain(const grpc::Status& status, const Asked& asked, const Server& server) {
-  return {sentence_of(status, asked, server), trouble_of(status)};
+  return {sentence_of(status, asked, server), trouble_of(status), is_of_any_call(status, server)};
 }
 
 std::string reason_of(const grpc::Status& status) {

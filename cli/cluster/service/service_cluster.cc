@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <tuple>
+#include <utility>
 
 #include "cli/cluster/service/channel.h"
 #include "cli/cluster/service/documents.h"
@@ -58,18 +59,24 @@ Result<std::unique_ptr<ServiceCluster>> ServiceCluster::connect(const ClusterOpt
 template <typename Request, typename Response>
 ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, const Request& request,
                                              const Asked& asked, Clock::TimePoint until) {
+  auto token = access_.token();  // a login takes nothing of the call's own time
+  bool was_refused = false;
   const Clock::TimePoint end = std::min(until, clock().now() + (at_once_ ? kAtOnce : kPatience));
   for (int tries = 1;; ++tries) {
+    if (!token) return tl::unexpected(token.error());
     const Clock::TimePoint deadline = std::min(until, clock().now() + (at_once_ ? kAtOnce : kCallTimeout));
-    const auto token = access_.token();
-    if (!token) return tl::unexpected(ClusterError{token.error()});
     Response response;
     const grpc::Status status =
         (stub_.get()->*method)(begin_call(*token, clock(), deadline).get(), request, &response);
     if (status.ok()) return response;
-    const auto wait = wait_before_retry(status, tries);
-    if (at_once_ || !wait || clock().now() + *wait > end) return tl::unexpected(explain(status, asked));
-    clock().sleep_until(clock().now() + *wait, {});
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !std::exchange(was_refused, true)) {
+      access_.forget_token();
+    } else {
+      const auto wait = wait_before_retry(status, tries);
+      if (at_once_ || !wait || clock().now() + *wait > end) return tl::unexpected(explain(status, asked));
+      clock().sleep_until(clock().now() + *wait, {});
+    }
+    token = access_.token();
   }
 }
 

@@ -84,6 +84,7 @@ ClusterResult<ServiceCluster::Ended> ServiceCluster::read(const CallContext& lim
   }
   Ended ended{reader->Finish()};
   if (ended.status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    access_.forget_token();
     const auto now = access_.token();
     if (!now) return tl::unexpected(now.error());
     ended.is_of_old_token = *now != *token;
