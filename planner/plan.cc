@@ -112,9 +112,9 @@ std::string in_words(const v1alpha1::MemoryCorrection& correction) {
 std::string no_other_layout(const PlanRequest& request, const v1alpha1::MemoryCorrection& correction,
                             const EngineProfile& profile, const std::string& mistake) {
   if (!request.must_need_less) return fmt::format("with {}, {}", in_words(correction), mistake);
-  return fmt::format("with {}, a layout must need at most {} of what the one that ran out needed, {}; {}",
-                     in_words(correction), readable_rough_percent(kClearlyLess),
-                     readable_bytes(usable_bytes(request.devices, profile).value_or(0)), mistake);
+  return fmt::format("with {}, a layout must need at most {}, {} of what the one that ran out needed; {}",
+                     in_words(correction), readable_bytes(usable_bytes(request.devices, profile).value_or(0)),
+                     readable_rough_percent(kClearlyLess), mistake);
 }
 
 }  // namespace

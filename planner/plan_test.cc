@@ -257,8 +257,8 @@ TEST(PlanAgain, SaysWithWhichCorrectionNoOtherLayoutFits) {
   EXPECT_THAT(
       again.error().message,
       testing::ContainsRegex("^with activations at 200 % of what was predicted, as the ranks of attempt "
-                             "3 took them, a layout must need at most 90 % of what the one that ran "
-                             "out needed, ([0-9.]+ GiB); spec.resources: the job does not fit on 8 "
+                             "3 took them, a layout must need at most [0-9.]+ GiB, 90 % of what the one "
+                             "that ran out needed; spec.resources: the job does not fit on 8 "
                              "H100-80GB: .* stage 0 needs [0-9.]+ GiB of [0-9.]+ GiB allowed"));
   EXPECT_THAT(again.error().message, Not(AnyOf(HasSubstr("usable"), HasSubstr("of memory each"))));
   const auto beyond =

@@ -11,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kNoRegularFile = "what is there is no regular file";
+
 // As the option named it.
 struct GivenFolder {
   const char* option;
@@ -30,6 +32,8 @@ struct GivenFolder {
   }
 
   Status try_file(const fs::path& file) const {
+    std::error_code error;
+    if (fs::is_character_file(file, error)) return unusable(kNoRegularFile);
     if (const auto why = why_unwritable(file)) return unusable(*why);
     return {};
   }
@@ -47,7 +51,8 @@ struct GivenFolder {
 std::optional<std::string> why_unwritable(const fs::path& file) {
   std::error_code error;
   const bool is_there = fs::exists(fs::symlink_status(file, error));
-  if (is_there && !fs::is_regular_file(file, error)) return "what is there is no regular file";
+  const bool takes_bytes = fs::is_regular_file(file, error) || fs::is_character_file(file, error);
+  if (is_there && !takes_bytes) return kNoRegularFile;
   errno = 0;
   if (!std::ofstream(file, std::ios::app)) return std::strerror(errno);
   if (!is_there) fs::remove(file, error);

@@ -11,8 +11,9 @@
 
 namespace caravan::cli {
 
-// Tried with the file itself, which is left as it was. Nothing is waited for: what is there and no regular
-// file, such as a pipe or a link to nothing, is left alone. Nothing: it can be written.
+// Tried with the file itself, which is left as it was. Nothing is waited for: what is there and neither a
+// regular file nor a character device, such as a pipe or a link to nothing, is left alone. Nothing: it can be
+// written.
 std::optional<std::string> why_unwritable(const std::filesystem::path& file);
 
 // Every rank of a run writes its trace into it: those of these ranks that an earlier run left there are

@@ -34,6 +34,14 @@ TEST(WhyUnwritable, RefusesWhatIsNoRegularFileAndLeavesItAlone) {
   EXPECT_FALSE(fs::exists(folder.path("nothing")));
 }
 
+TEST(WhyUnwritable, TakesACharacterDevice) {
+  const test::TemporaryFolder folder;
+  fs::create_symlink("/dev/null", folder.path("link"));
+  for (const std::string& path : {std::string("/dev/null"), folder.path("link")})
+    EXPECT_EQ(why_unwritable(path), std::nullopt) << path;
+  EXPECT_TRUE(fs::is_character_file(folder.path("link")));
+}
+
 TEST(TraceFolder, IsMadeAndEmpty) {
   const test::TemporaryFolder folder;
   const auto made = prepare_trace_folder(folder.path("some/traces"), 2);
@@ -58,8 +66,10 @@ TEST(TraceFolder, ThatTakesNoFilesIsBadInput) {
   fs::create_directories(folder.path("full/rank-0.json/x"));
   fs::create_directories(folder.path("piped"));
   ASSERT_EQ(mkfifo(folder.path("piped/rank-0.json").c_str(), 0600), 0);
-  for (const std::string& path :
-       {file, file + "/below", folder.path("full"), folder.path("piped"), std::string("/proc/1/fdinfo")}) {
+  fs::create_directories(folder.path("device"));
+  fs::create_symlink("/dev/null", folder.path("device/rank-0.json"));
+  for (const std::string& path : {file, file + "/below", folder.path("full"), folder.path("piped"),
+                                  folder.path("device"), std::string("/proc/1/fdinfo")}) {
     const auto made = prepare_trace_folder(path, 1);
     ASSERT_FALSE(made) << path;
     EXPECT_EQ(made.error().code, ExitCode::kBadInput);

@@ -71,7 +71,8 @@ void read_matrix_rate(const v1alpha1::DeviceEntry& entry, const std::optional<De
 }
 
 double fp32_rate(const std::optional<DeviceProduct>& known, const DeviceProduct& product) {
-  return product.matrix_flops * (known ? known->fp32_flops / known->matrix_flops : kUsualFp32Fraction);
+  if (known) return known->fp32_flops * product.peak_flops / known->peak_flops;
+  return kUsualFp32Fraction * product.matrix_flops;
 }
 
 }  // namespace

@@ -61,6 +61,17 @@ TEST(OwnDevices, ALowerPeakLowersTheRatesOfProductsWithIt) {
   EXPECT_DOUBLE_EQ(read_device(entry)->fp32_flops, 19.5e12 / 2);
 }
 
+TEST(OwnDevices, AMeasuredRateOfBf16ProductsLeavesThatOfFp32OnesOfAKnownProduct) {
+  v1alpha1::DeviceEntry entry;
+  entry.set_name("A100-80GB");
+  entry.set_matrix_teraflops("200");
+  EXPECT_DOUBLE_EQ(read_device(entry)->matrix_flops, 200e12);
+  EXPECT_DOUBLE_EQ(read_device(entry)->fp32_flops, 19.5e12);
+  v1alpha1::DeviceEntry unknown = new_product();
+  unknown.set_matrix_teraflops("320");
+  EXPECT_DOUBLE_EQ(read_device(unknown)->fp32_flops, 20e12);
+}
+
 TEST(OwnDevices, AMistakeNamesItsField) {
   v1alpha1::DeviceEntry lacking = new_product();
   lacking.clear_node_gigabytes_per_second();

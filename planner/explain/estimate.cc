@@ -49,8 +49,7 @@ std::string estimate_text(const v1alpha1::Plan& plan) {
       {"tokens/s", readable_count(plan.tokens_per_second()) + error},
       {"MFU", utilisation_text(plan)}};
   if (plan.has_training_days()) rows.push_back({"whole run", whole_run_text(plan, error)});
-  return fmt::format("Predicted speed{}\n{}",
-                     plan.has_step_time_error() ? "" : ", not validated on this hardware",
+  return fmt::format("Predicted speed{}\n{}", plan.has_step_time_error() ? "" : ", not validated",
                      format_table({{}, {}}, rows));
 }
 

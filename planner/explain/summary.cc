@@ -30,7 +30,7 @@ std::string room_text(const v1alpha1::Plan& plan) {
 
 std::string memory_headline(const v1alpha1::Plan& plan) {
   const std::string where = plan.pipeline() > 1 ? fmt::format(", on stage {}", plan.binding_stage()) : "";
-  const std::string validated = plan.has_memory_error() ? "" : ", not validated on this hardware";
+  const std::string validated = plan.has_memory_error() ? "" : ", not validated";
   return fmt::format("Memory per device at its peak{}: {}{}.{}", where, peak_text(plan), validated,
                      plan.has_fit_chance() ? room_text(plan) : "");
 }

@@ -19,6 +19,8 @@ double spread_of(const PlanRequest& request, const EngineProfile& profile) {
 
 // Standard deviations of which 95 % of a normal distribution stay short.
 constexpr double kRoomyDeviations = 1.6449;
+// And of which kSureToFit does.
+constexpr double kSureDeviations = 0.6745;
 
 }  // namespace
 
@@ -34,6 +36,11 @@ std::optional<int64_t> roomy_bytes(const PlanRequest& request, const EngineProfi
   if (!usable) return std::nullopt;
   return static_cast<int64_t>(static_cast<double>(*usable) /
                               (1 + kRoomyDeviations * spread_of(request, profile)));
+}
+
+int64_t sure_bytes(int64_t peak_bytes, const PlanRequest& request, const EngineProfile& profile) {
+  return static_cast<int64_t>(
+      std::ceil(static_cast<double>(peak_bytes) * (1 + kSureDeviations * spread_of(request, profile))));
 }
 
 }  // namespace caravan::planner

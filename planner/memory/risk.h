@@ -24,4 +24,7 @@ double chance_to_fit(int64_t peak_bytes, const PlanRequest& request, const Engin
 // The largest peak with a chance of 95 %: layers are made again until there is as much room.
 std::optional<int64_t> roomy_bytes(const PlanRequest& request, const EngineProfile& profile);
 
+// What a plan must be free to fill for such a peak to be sure to fit.
+int64_t sure_bytes(int64_t peak_bytes, const PlanRequest& request, const EngineProfile& profile);
+
 }  // namespace caravan::planner

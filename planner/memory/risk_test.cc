@@ -62,5 +62,15 @@ TEST(RoomyBytes, AreAPeakThatFitsNineteenTimesOfTwenty) {
   }
 }
 
+TEST(SureBytes, AreTheLeastForAPeakThatIsSureToFit) {
+  for (const double error : {0.01, 0.03, 0.1}) {
+    PlanRequest request = pool();
+    request.devices.memory_bytes = sure_bytes(70 * kOneGiB, request, profile(error));
+    const double chance = chance_to_fit(70 * kOneGiB, request, profile(error));
+    EXPECT_GE(chance, kSureToFit);
+    EXPECT_NEAR(chance, kSureToFit, 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace caravan::planner

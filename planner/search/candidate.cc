@@ -20,14 +20,13 @@ Layout arranged(const PlanRequest& request, Layout layout, const EngineProfile& 
   return layout;
 }
 
-// In all, with any schedule. A V has both ends of the model on one stage, and so a tied table once.
+// In all, with any schedule. A V has both ends of the model on one stage, and so a tied table once, and once
+// the largest bucket that ZeRO gathers whole.
 int64_t least_standing_bytes(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const int64_t bytes = standing_bytes(request, layout, profile);
-  if (!request.shape.tied_embeddings) return bytes;
   Layout folded = layout;
   folded.schedule = ScheduleKind::VMin;
   folded.virtual_stages = 2;
-  return std::min(bytes, standing_bytes(request, folded, profile));
+  return std::min(standing_bytes(request, layout, profile), standing_bytes(request, folded, profile));
 }
 
 }  // namespace

@@ -112,12 +112,6 @@ bool is_faster(const EvaluatedLayout& layout, const EvaluatedLayout& other) {
   return layout.time.seconds && *layout.time.seconds < *other.time.seconds;
 }
 
-// "with 1F1B", where the search may take another schedule.
-std::string with_1f1b(const PlanRequest& request) {
-  const bool is_open = !request.fixed.schedule && request.fixed.virtual_stages.value_or(1) == 1;
-  return is_open ? " with 1F1B" : "";
-}
-
 bool follows_the_rule(const Pick& pick) {
   return pick.by_rule && differ_in_schedule_alone(pick.by_rule->layout, pick.chosen.layout);
 }
@@ -133,16 +127,21 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
   }
   const EvaluatedLayout* smaller = nearest_too_large(pick);
   const EvaluatedLayout* illegal = smaller ? nullptr : nearest_illegal(pick);
+  const std::string with = follows_the_rule(pick) && !illegal ? with_1f1b(request, chosen.layout) : "";
   const std::string least = "That is the least splitting that ";
   const std::string what = !follows_the_rule(pick) ? "That fits"
                            : illegal               ? least + "is possible"
-                                                   : least + "fits" + with_1f1b(request);
-  const std::string text = fmt::format("{}{}: a device needs {}", what, fit, need_text);
+                                                   : least + "fits" + with;
+  // The numbers are the plan's, which may have another schedule.
+  const std::string text = with.empty() ? fmt::format("{}{}: a device needs {}", what, fit, need_text)
+                                        : fmt::format("{}. A device needs {}{}", what, need_text,
+                                                      fit.empty() ? "" : ", and it fits" + fit);
   if (illegal)
     return fmt::format("{}. Of {}: {}.", text, layout_label(illegal->layout), illegal->illegality->sentence);
   if (!smaller) return text + ".";
-  return fmt::format("{}, and {}{} would need {}{}.", text,
-                     chosen.preference.other_schedule ? "with 1F1B " : "", layout_label(smaller->layout),
+  const bool differs = chosen.preference.other_schedule && smaller->layout.mesh.pipeline > 1;
+  return fmt::format("{}{} {}{} would need {}{}.", text, with.empty() || fit.empty() ? ", and" : ";",
+                     differs ? "with 1F1B " : "", layout_label(smaller->layout),
                      readable_bytes(smaller->memory.peak_bytes()), chance_if_risky(*smaller));
 }
 
@@ -179,7 +178,8 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
 
 // By which the rule puts what it would take before the chosen one.
 std::string overruled_rule(const Layout& by_rule, const Layout& chosen) {
-  if (model_parallel(by_rule) != model_parallel(chosen)) return "the rule of least splitting";
+  if (model_parallel(by_rule) < model_parallel(chosen)) return "the rule of least splitting";
+  if (model_parallel(by_rule) > model_parallel(chosen)) return "the rule";
   if (by_rule.mesh.tensor < chosen.mesh.tensor) return "the rule of pipeline before tensor parallelism";
   if (by_rule.micro_batch_size < chosen.micro_batch_size) return "the rule of one sequence in a micro-batch";
   return "the rule";
@@ -188,7 +188,8 @@ std::string overruled_rule(const Layout& by_rule, const Layout& chosen) {
 // "TP1 PP16 DP4, which the rule of least splitting would pick with 1F1B"
 std::string overruled_in_words(const PlanRequest& request, const Pick& pick) {
   return fmt::format("{}, which {} would pick{}", layout_label(pick.by_rule->layout),
-                     overruled_rule(pick.by_rule->layout, pick.chosen.layout), with_1f1b(request));
+                     overruled_rule(pick.by_rule->layout, pick.chosen.layout),
+                     with_1f1b(request, pick.by_rule->layout));
 }
 
 std::string why_chosen(const PlanRequest& request, const EngineProfile& profile, const Pick& pick) {
@@ -199,12 +200,15 @@ std::string why_chosen(const PlanRequest& request, const EngineProfile& profile,
     return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes, need_text,
                        why_checkpointing(request, pick));
   const EvaluatedLayout* overruled = follows_the_rule(pick) ? nullptr : pick.by_rule;
-  if (overruled && is_faster(chosen, *overruled)) {
+  const bool surer = overruled && chosen.fit_chance.value_or(1) > overruled->fit_chance.value_or(1);
+  const double gain =
+      overruled && is_faster(chosen, *overruled) ? 1 - *chosen.time.seconds / *overruled->time.seconds : 0;
+  const bool chance_matters = surer && *overruled->fit_chance <= kWithEase;
+  if (gain > (chance_matters ? kOtherScheduleGain : 0.0)) {
     return fmt::format("{}. It fits ({}) and a step is predicted to take {} less time than with {}.", sizes,
-                       need_text, readable_rough_percent(1 - *chosen.time.seconds / *overruled->time.seconds),
-                       overruled_in_words(request, pick));
+                       need_text, readable_rough_percent(gain), overruled_in_words(request, pick));
   }
-  if (overruled && chosen.fit_chance.value_or(1) > overruled->fit_chance.value_or(1)) {
+  if (surer) {
     return fmt::format(
         "{}. A device needs {} and it fits with a chance of {}; {}, fits with a chance of {} only.", sizes,
         need_text, readable_chance(chosen.fit_chance.value_or(1)), overruled_in_words(request, pick),
@@ -255,6 +259,12 @@ std::string why_this_schedule(const PlanRequest& request, const Pick& pick) {
 }
 
 }  // namespace
+
+std::string with_1f1b(const PlanRequest& request, const Layout& layout) {
+  const bool is_open = request.devices.known && !request.fixed.schedule &&
+                       request.fixed.virtual_stages.value_or(1) == 1 && layout.mesh.pipeline > 1;
+  return is_open ? " with 1F1B" : "";
+}
 
 std::string schedule_label(const Layout& layout) {
   switch (layout.schedule) {

@@ -14,6 +14,9 @@ std::string layout_label(const Layout& layout);
 // " VHalf", " v4" (chunks of an interleaved one); nothing for 1F1B and GPipe.
 std::string schedule_label(const Layout& layout);
 
+// " with 1F1B", where the search may take another schedule for the layout.
+std::string with_1f1b(const PlanRequest& request, const Layout& layout);
+
 // "stage 0 needs 83.1 GiB of 72.0 GiB usable: activations 41.0 GiB"
 std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
                             const EvaluatedLayout& candidate);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/readable_bytes.h"
+#include "planner/memory/risk.h"
 #include "planner/search/device_count.h"
 #include "planner/search/reasons.h"
 
@@ -113,6 +114,15 @@ std::string enough_bytes(int64_t bytes) {
   return readable_bytes(static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / shown) * shown));
 }
 
+// With room to spare for what the prediction may be off.
+std::string say_memory(const PlanRequest& request, const EngineProfile& profile,
+                       const EvaluatedLayout& layout) {
+  const int64_t usable = sure_bytes(layout.memory.peak_bytes(), request, profile);
+  return fmt::format(" With {} of memory each they would do{}.",
+                     enough_bytes(memory_for(usable, request.devices, profile)),
+                     layout.preference.other_schedule ? "" : with_1f1b(request, layout.layout));
+}
+
 }  // namespace
 
 std::string name_shortage(const PlanRequest& request, const EngineProfile& profile,
@@ -133,9 +143,7 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);
   } else if (!freed && !request.must_need_less) {
-    text +=
-        fmt::format(" With {} of memory each they would do.",
-                    enough_bytes(memory_for(leanest(result).memory.peak_bytes(), request.devices, profile)));
+    text += say_memory(request, profile, leanest(result));
   }
   return text;
 }

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "caravan/v1alpha1/options.pb.h"
@@ -584,7 +586,23 @@ TEST(SearchLayouts, TheLeastSplittingIsThatWith1F1B) {
   PlanRequest request = request_of(gpu_job("llama3-8b", 16));
   request.training.global_batch_sequences = 512;
   EXPECT_THAT(reason_of_pick(request),
-              HasSubstr("That is the least splitting that fits with 1F1B: a device"));
+              HasSubstr("That is the least splitting that fits with 1F1B. A device needs "));
+  PlanRequest no_pipeline = request;
+  no_pipeline.fixed.pipeline = 1;
+  PlanRequest without_time = request;
+  without_time.devices.known.reset();
+  for (const PlanRequest& one_schedule : {no_pipeline, without_time}) {
+    EXPECT_THAT(reason_of_pick(one_schedule),
+                AllOf(HasSubstr("That is the least splitting that fits"), Not(HasSubstr("1F1B"))));
+  }
+}
+
+TEST(SearchLayouts, MoreSplittingThanThePlansIsNoRuleOfLeastSplitting) {
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 12);
+  job.mutable_resources()->mutable_device()->set_memory("30Gi");
+  job.mutable_training()->set_global_batch_sequences(24);
+  EXPECT_THAT(reason_of_pick(request_of(job)),
+              HasSubstr("less time than with TP2 PP6 DP1, which the rule would pick with 1F1B."));
 }
 
 // Of as much splitting.
@@ -610,6 +628,18 @@ TEST(SearchLayouts, FindsWhatFitsOnlyInSegments) {
   ASSERT_NE(result.chosen(), nullptr);
   EXPECT_EQ(result.chosen()->layout.schedule, ScheduleKind::Seq1F1B);
   EXPECT_TRUE(anything_fits(request, default_profile()));
+}
+
+// Or what fits only so would not be looked at: a V gathers the buckets of both ends on one stage.
+TEST(SearchLayouts, TheLeastWithAnotherScheduleIsNoMoreThanAVWithShardedParametersTakes) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 32));
+  Layout layout = layout_of(request, 1, 4, 8);
+  layout.zero_stage = 3;
+  Layout folded = layout;
+  folded.schedule = ScheduleKind::VMin;
+  folded.virtual_stages = 2;
+  EXPECT_LE(4 * least_with_another_schedule(request, layout, {}, default_profile()),
+            standing_bytes(request, folded, default_profile()));
 }
 
 // So that segments take the same time.
@@ -792,6 +822,15 @@ TEST(Shortage, SaysHowMuchMemoryWouldDoWhereNoChangeDoes) {
   const SearchResult result = search_layouts(request, default_profile(), {});
   const std::string says = describe_shortage(request, default_profile(), result);
   EXPECT_THAT(says, testing::ContainsRegex(" With [0-9.]+ GiB of memory each they would do\\.$"));
+  const double gibibytes = std::stod(says.substr(says.rfind(" With ") + std::string(" With ").size()));
+  const SearchResult enough =
+      search_layouts(with_memory(request, std::llround(gibibytes * (1 << 30))), default_profile(), {});
+  ASSERT_NE(enough.chosen(), nullptr);
+  EXPECT_GE(*enough.chosen()->fit_chance, kSureToFit);
+
+  request.fixed.tensor = 1;
+  EXPECT_THAT(describe_shortage(request, default_profile(), search_layouts(request, default_profile(), {})),
+              testing::ContainsRegex(" With [0-9.]+ GiB of memory each they would do with 1F1B\\.$"));
 }
 
 TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
