@@ -33,7 +33,7 @@ class NodeLog {
     const auto pod = look();
     if (!pod) return tl::unexpected(pod.error());
     if (!*pod) return no_pod();
-    begin((*pod)->name);
+    begin(**pod);
     const auto done = read_pod(/*is_whole=*/true);
     if (!done) return tl::unexpected(done.error());
     return {};
@@ -76,7 +76,7 @@ class NodeLog {
   // of that is tried again while the job goes on. A right does not come by itself.
   ClusterResult<void> follow_pod(const std::optional<controller::PodView>& pod) {
     if (!pod) return {};
-    if (pod_ != pod->name) begin(pod->name);
+    if (pod_ != pod->name || uid_ != pod->uid) begin(*pod);
     if (is_read_whole_) return {};
     auto done = read_pod(pod->ended());
     if (!done && done.error().has_changed()) {
@@ -91,10 +91,11 @@ class NodeLog {
 
   Status no_pod() const { return tl::unexpected(cluster_.has_no_pod(question_, state_)); }
 
-  void begin(const std::string& pod) {
+  void begin(const controller::PodView& pod) {
     takes_all_ = !pod_.empty();
     seeks_last_lines_ = seeks_last_lines_ && !takes_all_;
-    pod_ = pod;
+    pod_ = pod.name;
+    uid_ = pod.uid;
     place_.reset();
     is_read_whole_ = false;
   }
@@ -166,6 +167,7 @@ class NodeLog {
   const LogQuestion& question_;
   LogLines& lines_;
   std::string pod_ = {};
+  std::string uid_ = {};  // a job that is made anew has a pod of the same name
   std::string state_ = {};
   std::optional<controller::LogPlace> place_ = {};  // in the pod's log; absent: before the first line
   bool takes_all_ = false;                          // else "since" and "tail" count, for the first pod

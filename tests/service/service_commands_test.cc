@@ -216,6 +216,20 @@ TEST_F(ServiceCommandsTest, WaitLogsInAgainWhereATokenIsRefusedThatDoesNotSayWhe
   EXPECT_EQ(wait.said(), "");
 }
 
+TEST_F(ServiceCommandsTest, WaitEndsWhereWhatThePluginPrintsIsRefusedEachTime) {
+  submit_with_status(kTrains);
+  RunningCommand wait(folder_, command_by_plugin("wait train", /*expires=*/""));
+  wait.await_told("step 40/100");
+  folder_.write("login", R"sh(#!/bin/sh
+cat <<end
+{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+ "status": {"token": "nobody-$(date +%N)"}}
+end
+)sh");
+  remove_account("ada");
+  EXPECT_NE(wait.exit_code(), 0) << wait.said();
+}
+
 TEST_F(ServiceCommandsTest, WaitOfAJobThatIsDeletedWhileTheServiceIsAwaySaysSo) {
   submit_with_status(kTrains);
   RunningCommand wait(folder_, command_on_service("wait train"));

@@ -88,7 +88,7 @@ class ServiceCluster final : public Cluster {
   };
   // One stream of a watch, from where `request` says to its end; then `request` says where to go on.
   ClusterResult<Round> watch(v1alpha1::WatchJobsRequest& request, Clock::TimePoint deadline, WatchedJob& job,
-                             OutageNote& outage);
+                             OutageNote& outage, bool& was_renewed);
 
   // Of a method that changes the job of that name.
   template <typename Request>

@@ -84,8 +84,11 @@ ClusterResult<ServiceCluster::Ended> ServiceCluster::read(const CallContext& lim
   }
   Ended ended{reader->Finish()};
   if (ended.status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
-    access_.forget_token();
-    const auto now = access_.token();
+    auto now = access_.token();
+    if (now && *now == *token) {  // nobody has renewed it in the meantime
+      access_.forget_token();
+      now = access_.token();
+    }
     if (!now) return tl::unexpected(now.error());
     ended.is_of_old_token = *now != *token;
   }
@@ -172,9 +175,10 @@ Status ServiceCluster::follow(const std::string& name, Clock::TimePoint deadline
   request.set_filter(fmt::format("name=\"{}\"", name));
   WatchedJob job(first->uid(), seen);
   OutageNote outage;
+  bool was_renewed = false;  // the token, and nothing has come since
   std::chrono::milliseconds pause{0};
   for (; clock().now() < deadline; clock().sleep_until(std::min(deadline, clock().now() + pause), {})) {
-    const auto round = watch(request, deadline, job, outage);
+    const auto round = watch(request, deadline, job, outage, was_renewed);
     if (!round) return tl::unexpected(round.error());
     if (round->word == WatchedJob::Word::kEnough) return {};
     if (round->word == WatchedJob::Word::kDeleted) return tl::unexpected(was_deleted(name));
@@ -189,13 +193,14 @@ Status ServiceCluster::follow(const std::string& name, Clock::TimePoint deadline
 
 ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& request,
                                                            Clock::TimePoint deadline, WatchedJob& job,
-                                                           OutageNote& outage) {
+                                                           OutageNote& outage, bool& was_renewed) {
   if (request.resume_token().empty()) job.begin_anew();
   auto word = WatchedJob::Word::kMore;
   const auto ended = read<WatchJobsRequest, WatchJobsResponse>(
       {.deadline = deadline}, &Stub::WatchJobs, request, [&](const WatchJobsResponse& told) {
         request.set_resume_token(told.resume_token());
         outage.answered();
+        was_renewed = false;
         word = job.take(told);
         return word == WatchedJob::Word::kMore;
       });
@@ -208,8 +213,9 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
   const Round round{word, wait_before_retry(status, 1).value_or(kBetweenStreams)};
   const std::string reason = reason_of(status);
   if (word == WatchedJob::Word::kMissing || reason == faults::kTokenTooOld) request.clear_resume_token();
-  const bool is_in_order = status.ok() || ended->is_of_old_token || reason == faults::kTokenTooOld ||
-                           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  const bool is_in_order = status.ok() || reason == faults::kTokenTooOld ||
+                           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
+                           (ended->is_of_old_token && !std::exchange(was_renewed, true));
   if (is_in_order) return round;
   const ClusterError error = explain(status, {.verb = "watch", .name_space = name_space()});
   if (!error.is_outage()) return tl::unexpected(error);
