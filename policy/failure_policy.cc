@@ -102,9 +102,9 @@ int short_attempts_after(int before, bool made_step, std::chrono::milliseconds l
 
 std::chrono::milliseconds pause_before_restart(int short_attempts) {
   constexpr std::chrono::milliseconds kFirst{500};
-  constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(5);
   if (short_attempts <= 1) return std::chrono::milliseconds{0};
-  return std::min(kFirst * (1 << std::min(short_attempts - 2, 10)), kLongest);
+  return std::min<std::chrono::milliseconds>(kFirst * (1 << std::min(short_attempts - 2, 10)),
+                                             kLongestRestartPause);
 }
 
 }  // namespace caravan::policy

@@ -76,7 +76,8 @@ void count_restart(const v1alpha1::FailurePolicy& policy, Time now, Budget& budg
 // `before`: a step and ten minutes end the row.
 int short_attempts_after(int before, bool made_step, std::chrono::milliseconds lasted);
 
-// Before the next attempt, after such a row: none after one, then half a second, doubling up to five minutes.
+inline constexpr std::chrono::minutes kLongestRestartPause{5};
+// Before the next attempt, after such a row: none after one, then half a second, doubling up to the longest.
 std::chrono::milliseconds pause_before_restart(int short_attempts);
 
 }  // namespace caravan::policy

@@ -10,6 +10,7 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/pod_loss.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -19,7 +20,6 @@ using std::chrono::seconds;
 
 constexpr seconds kFirstPause{30};
 constexpr seconds kLongestPause{600};
-constexpr seconds kPodIsMadeWithin{300};  // the longest pause of failurePolicy
 // An old job that no machines will ever suffice for does not keep all others waiting.
 constexpr int kMostAhead = 8;
 
@@ -65,7 +65,7 @@ std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::
   const bool some_are_missing = newest_by_node(seen.pods).size() < static_cast<std::size_t>(nodes);
   if (bound == 0 || bound >= nodes || !since || (!lacks_some && !some_are_missing)) return std::nullopt;
   const TimePoint begin = later(later(*since, first_bound), first_waiting);
-  return lacks_some ? begin : begin + kPodIsMadeWithin;
+  return lacks_some ? begin : begin + policy::kLongestRestartPause;
 }
 
 }  // namespace
