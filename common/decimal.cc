@@ -4,29 +4,18 @@
 
 #include <charconv>
 
+#include "common/take.h"
+
 namespace caravan {
 namespace {
 
-std::size_t skip_digits(std::string_view& text) {
-  std::size_t count = 0;
-  while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
-  text.remove_prefix(count);
-  return count;
-}
-
-bool skip_one_of(std::string_view& text, std::string_view characters) {
-  if (text.empty() || characters.find(text.front()) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
 bool looks_like_a_decimal(std::string_view text) {
-  skip_one_of(text, "+-");
-  if (skip_digits(text) == 0) return false;
-  if (skip_one_of(text, ".") && skip_digits(text) == 0) return false;
-  if (skip_one_of(text, "eE")) {
-    skip_one_of(text, "+-");
-    if (skip_digits(text) == 0) return false;
+  take_one_of(text, "+-");
+  if (take_digits(text) == 0) return false;
+  if (take_one_of(text, ".") && take_digits(text) == 0) return false;
+  if (take_one_of(text, "eE")) {
+    take_one_of(text, "+-");
+    if (take_digits(text) == 0) return false;
   }
   return text.empty();
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "common/take.h"
+
 namespace caravan::schema {
 namespace {
 
@@ -21,18 +23,6 @@ constexpr std::array kNotNumbers{".nan"sv, ".NaN"sv, ".NAN"sv};
 template <std::size_t N>
 bool is_among(const std::array<std::string_view, N>& words, std::string_view text) {
   return std::ranges::find(words, text) != words.end();
-}
-
-std::size_t take_digits(std::string_view& text) {
-  const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
-  text.remove_prefix(count);
-  return count;
-}
-
-bool take_one_of(std::string_view& text, std::string_view characters) {
-  if (text.empty() || characters.find(text.front()) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
 }
 
 // "5", "007", "1.", ".5", "1.e-5".
