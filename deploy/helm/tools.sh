@@ -17,34 +17,28 @@ BIN="$ROOT/charts-$HELM3_VERSION-$HELM4_VERSION-$KUBECONFORM_VERSION-$KUBERNETES
 # Which Kubernetes `helm template` takes for the cluster's, Helm is told where it is linked.
 KNOWING_KUBERNETES=(helm.sh/helm/v3/pkg/{chartutil,lint/rules} helm.sh/helm/v4/pkg/{chart/common,chart/v2/lint/rules})
 
-# One module of both: they are built from the same packages, the newer ones, and each of these is compiled once.
 build_helm() { # MAJOR VERSION
   local stamps="-X helm.sh/helm/v$1/internal/version.version=v$2" package
   for package in "${KNOWING_KUBERNETES[@]}"; do
     stamps+=" -X $package.k8sVersionMajor=1 -X $package.k8sVersionMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")"
   done
-  module "$ROOT/src/helm-$HELM3_VERSION-$HELM4_VERSION" "require helm.sh/helm/v3 v$HELM3_VERSION" \
-    "require helm.sh/helm/v4 v$HELM4_VERSION"
+  common_module
   go build -o "$BIN/helm$1" -ldflags "-s -w $stamps" "helm.sh/helm/v$1/cmd/helm"
 }
 
 build_kubeconform() {
-  module "$ROOT/src/kubeconform-$KUBECONFORM_VERSION" "require github.com/yannh/kubeconform v$KUBECONFORM_VERSION"
+  common_module
   go build -o "$BIN/kubeconform" -ldflags "-s -w" github.com/yannh/kubeconform/cmd/kubeconform
-}
-
-folder_of_module() { # MODULE@VERSION
-  go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\?$/\1/p'
 }
 
 copy_schemas() {
   local from name
   mkdir -p "$BIN/schemas"
-  from=$(folder_of_module "github.com/prometheus-operator/prometheus-operator@v$PROMETHEUS_OPERATOR_VERSION")
+  from=$(source_of "github.com/prometheus-operator/prometheus-operator@v$PROMETHEUS_OPERATOR_VERSION")
   for name in "${MONITORS[@]}"; do
     install -m 644 "$from/example/prometheus-operator-crd/monitoring.coreos.com_$name.yaml" "$BIN/schemas/"
   done
-  from=$(folder_of_module "k8s.io/kubernetes@v$KUBERNETES_VERSION")
+  from=$(source_of "k8s.io/kubernetes@v$KUBERNETES_VERSION")
   install -m 644 "$from/api/openapi-spec/swagger.json" "$BIN/schemas/"
 }
 
@@ -65,7 +59,7 @@ build() { # PROGRAM...
 [[ $# != 0 ]] || set -- "${PROGRAMS[@]}"
 [[ $1 != none ]] || shift
 mkdir -p "$BIN"
-exec 9>"$ROOT/.lock-charts"
+exec 9>"$ROOT/.lock"
 flock 9
 build "$@" >&2
 echo "$BIN"

@@ -22,42 +22,25 @@ source "$here/go_programs.sh"
 
 BIN="$ROOT/bin-$KUBERNETES_VERSION-$ETCD_VERSION-$COREDNS_VERSION"
 
-# k8s.io/kubernetes replaces these modules by folders of its own, which a module that requires it must do by version.
-STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap
-  code-generator component-base component-helpers controller-manager cri-api cri-client csi-translation-lib
-  dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator kube-controller-manager kube-proxy
-  kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission sample-apiserver)
-
 # build_kubernetes PROGRAM...: together, so that one is linked while another compiles.
 build_kubernetes() {
-  local name replacements=() stamp=k8s.io/component-base/version
-  for name in "${STAGING[@]}"; do
-    replacements+=("replace k8s.io/$name => k8s.io/$name v0.${KUBERNETES_VERSION#1.}")
-  done
-  module "$ROOT/src/kubernetes-$KUBERNETES_VERSION" "require k8s.io/kubernetes v$KUBERNETES_VERSION" "${replacements[@]}"
+  local stamp=k8s.io/component-base/version
+  common_module
   go build -o "$BIN/" -ldflags "-s -w -X $stamp.gitVersion=v$KUBERNETES_VERSION
     -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")" "${@/#/k8s.io/kubernetes/cmd/}"
 }
 
 build_etcd() {
-  module "$ROOT/src/etcd-$ETCD_VERSION" "require go.etcd.io/etcd/server/v3 v$ETCD_VERSION"
+  common_module
   go build -o "$BIN/etcd" -ldflags "-s -w" go.etcd.io/etcd/server/v3
 }
 
-# Where it uses the versions of the API server, most of it is compiled already. (With -trimpath it would not be: a
-# replaced module's code would then hold the version that was replaced.)
 build_coredns() {
-  local replacements
-  mapfile -t replacements < <(go version -m "$BIN/kube-apiserver" |
-    awk '$1 ~ /^(dep|=>)$/ && $3 != "v0.0.0" { print "replace", $2, "=>", $2, $3 }')
-  module "$ROOT/src/coredns-$COREDNS_VERSION-$KUBERNETES_VERSION" "require github.com/coredns/coredns v$COREDNS_VERSION" \
-    "${replacements[@]}"
-  cp "$here/coredns/main.go" .
-  go build -o "$BIN/coredns" -ldflags "-s -w" .
+  common_module
+  mkdir -p coredns
+  cp "$here/coredns/main.go" coredns
+  go build -o "$BIN/coredns" -ldflags "-s -w" ./coredns
 }
-
-# source_of MODULE@VERSION: the folder of its files.
-source_of() { go mod download -json "$1" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",$/\1/p'; }
 
 # The program comes last: with it, all is there.
 build_kueue() {
@@ -99,7 +82,7 @@ build() {
     use_go
     case $program in
       etcd) (build_etcd) ;;
-      coredns) build kube-apiserver; (build_coredns) ;;
+      coredns) (build_coredns) ;;
       "$KUEUE") (build_kueue) ;;
       "$POD_GROUPS") (copy_pod_groups) ;;
       "$VOLCANO") (build_scheduler "$VOLCANO" volcano.sh/volcano "$VOLCANO_VERSION" config/crd/volcano/bases) ;;
