@@ -7,11 +7,14 @@
 
 namespace caravan {
 
+std::string failed_save_text(const v1alpha1::CheckpointReport& checkpoint) {
+  return fmt::format("step {} has no checkpoint: {}", checkpoint.step(), readable(checkpoint.message()));
+}
+
 std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const ConsoleStyle& style) {
   using Report = v1alpha1::CheckpointReport;
   const auto trouble = [&](const char* name, const std::string& what) {
-    return fmt::format("{}: {}: {}", paint(name, Colour::kYellow, style), what,
-                       readable(checkpoint.message()));
+    return fmt::format("{}: {}", paint(name, Colour::kYellow, style), what);
   };
   const std::string path = readable(checkpoint.path());
   switch (checkpoint.outcome()) {
@@ -23,11 +26,10 @@ std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const 
     case Report::Resumed:
       return fmt::format("Goes on after step {}, from its checkpoint in {}", checkpoint.step(), path);
     case Report::Failed:
-      return trouble("CheckpointFailed",
-                     fmt::format("step {} has no checkpoint, and training goes on", checkpoint.step()));
+      return trouble("CheckpointFailed", failed_save_text(checkpoint));
     case Report::Unusable:
-      return trouble("CheckpointUnusable",
-                     fmt::format("the one of step {} cannot be used", checkpoint.step()));
+      return trouble("CheckpointUnusable", fmt::format("the one of step {} cannot be used: {}",
+                                                       checkpoint.step(), readable(checkpoint.message())));
     default:
       return "";
   }

@@ -8,6 +8,9 @@
 
 namespace caravan {
 
+// Which step has none, and why. Not whether training goes on: the job may be at its end.
+std::string failed_save_text(const v1alpha1::CheckpointReport& checkpoint);
+
 // Empty for an outcome that this version does not know.
 std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const ConsoleStyle& style);
 

@@ -3,7 +3,8 @@
 // Nothing is believed that was not verified: the manifest by its own sum and rules, config.json against it,
 // and of each file the blocks that hold what is asked for, and no others. What is not what was written is
 // read once more, past the page cache: this machine's memory may have changed it. An error with code
-// kBadInput means that the checkpoint is damaged, another that machine or volume failed; each names the file.
+// kBadInput means that the checkpoint is damaged, another that machine or volume failed, or that a later
+// version wrote it; each names the file.
 #pragma once
 
 #include <cstddef>

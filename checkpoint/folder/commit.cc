@@ -150,8 +150,11 @@ class Commit {
 
   // Read back as whoever resumes will read it: what he would refuse is never committed.
   Status write_manifest() {
-    text_ = manifest_text(manifest_);
-    if (const auto right = parse_manifest(text_); !right)
+    const Status right = join_boxes(manifest_).and_then([&] {
+      text_ = manifest_text(manifest_);
+      return parse_manifest(text_).map([](const auto&) {});
+    });
+    if (!right)
       return failure(fmt::format("{}: {}", volume_.shown(path(kManifestFile)), right.error().message));
     if (std::ssize(text_) > kLongestManifest)
       return failure(fmt::format("{}: takes {} and nobody reads more than {}",

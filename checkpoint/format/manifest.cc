@@ -14,6 +14,7 @@
 #include "checkpoint/safetensors/convert.h"
 #include "checkpoint/safetensors/header.h"
 #include "common/json.h"
+#include "common/json_of_any_version.h"
 
 namespace caravan::checkpoint {
 namespace {
@@ -26,10 +27,20 @@ constexpr int64_t kSmallestBlock = 512;
 constexpr int64_t kLargestBlock = int64_t{1} << 30;
 constexpr int64_t kMostElements = int64_t{1} << 58;
 
-std::string sealed_sum(CheckpointManifest manifest) {
-  manifest.clear_crc32c();
-  const std::string text = to_json(manifest);
-  return sum_text(crc32c(std::as_bytes(std::span(text))));
+// Of the text of a manifest, behind its format; rest: the text without this.
+std::string sum_entry(std::string_view rest) {
+  return fmt::format(R"("crc32c":"{}",)", sum_text(crc32c(std::as_bytes(std::span(rest)))));
+}
+
+// Taken of the text as it is: a version with other fields would write the message in another way.
+bool has_its_sum(std::string_view text) {
+  if (!text.ends_with('\n')) return false;
+  text.remove_suffix(1);
+  const std::size_t at = text.find(R"("crc32c":)");
+  if (at == std::string_view::npos) return false;
+  std::string rest(text);
+  rest.erase(at, sum_entry("").size());
+  return text.substr(at).starts_with(sum_entry(rest));
 }
 
 Status check_progress(const CheckpointManifest& manifest) {
@@ -78,6 +89,19 @@ int format_for(const CheckpointManifest& manifest) {
   return std::ranges::any_of(manifest.tensors(), has_own) ? 2 : 1;
 }
 
+Box whole_of(const CheckpointTensor& tensor) {
+  return whole_tensor({tensor.shape().data(), static_cast<std::size_t>(tensor.shape_size())});
+}
+
+Status check_boxes(const CheckpointTensor& tensor) {
+  std::vector<Box> boxes;
+  boxes.reserve(static_cast<std::size_t>(tensor.boxes_size()));
+  for (const auto& box : tensor.boxes())
+    boxes.push_back({box.row(), box.column(), box.rows(), box.columns()});
+  if (cover_exactly(whole_of(tensor), boxes)) return {};
+  return bad_input(fmt::format("tensors: '{}': boxes must hold each of its elements once", tensor.name()));
+}
+
 Status check_tensor(const CheckpointTensor& tensor) {
   const auto wrong = [&](std::string_view what) {
     return bad_input(fmt::format("tensors: '{}': {}", tensor.name(), what));
@@ -91,12 +115,7 @@ Status check_tensor(const CheckpointTensor& tensor) {
       return wrong(fmt::format(
           "weightsType, statesType and momentsType must be F64, F32, F16 or BF16; one is '{}'", name));
   }
-  std::vector<Box> boxes;
-  boxes.reserve(static_cast<std::size_t>(tensor.boxes_size()));
-  for (const auto& box : tensor.boxes())
-    boxes.push_back({box.row(), box.column(), box.rows(), box.columns()});
-  if (!cover_exactly(whole_tensor(shape), boxes)) return wrong("boxes must hold each of its elements once");
-  return {};
+  return check_boxes(tensor);
 }
 
 StateTypes types_of(const CheckpointTensor& tensor) {
@@ -117,14 +136,14 @@ Status check_tensors(const CheckpointManifest& manifest) {
     if (Status right = check_tensor(tensor); !right) return right;
     if (types_of(tensor) != types_of(manifest.tensors(0)))
       return bad_input(fmt::format("tensors: '{}': all must have the same types", tensor.name()));
-    const Box whole = whole_tensor({tensor.shape().data(), static_cast<std::size_t>(tensor.shape_size())});
+    const Box whole = whole_of(tensor);
     elements += whole.rows * whole.columns;
     if (elements > kMostElements) return bad_input("tensors: are larger than any file system");
   }
   return {};
 }
 
-// Of a manifest with fields that this version does not know; 0 where it is none.
+// Of a manifest whose fields have other types than in this version; 0 where it is none.
 double format_of(std::string_view text) {
   const auto object = from_json<google::protobuf::Struct>(text);
   if (!object) return 0;
@@ -160,27 +179,42 @@ std::string sum_text(uint32_t sum) {
 
 std::string manifest_text(CheckpointManifest manifest) {
   manifest.set_format(format_for(manifest));
-  manifest.set_crc32c(sealed_sum(manifest));
-  return to_json(manifest) + "\n";
+  manifest.clear_crc32c();
+  std::string text = to_json(manifest);
+  text.insert(text.find(',') + 1, sum_entry(text));
+  text += '\n';
+  return text;
 }
 
 Result<CheckpointManifest> parse_manifest(std::string_view text) {
-  Result<CheckpointManifest> manifest = from_json<CheckpointManifest>(text);
-  const double format = manifest ? manifest->format() : format_of(text);
+  auto read = from_json_of_any_version<CheckpointManifest>(text);
+  const double format = read ? read->message.format() : format_of(text);
   if (format > kNewestFormat) {
     return failure(
         fmt::format("format: is {}, this version reads up to {}; take the version of caravan that wrote it",
                     format, kNewestFormat));
   }
-  if (!manifest) return tl::unexpected(manifest.error());
-  if (format != format_for(*manifest))
-    return bad_input(fmt::format("format: is {}, that of its fields is {}", format, format_for(*manifest)));
-  // The same message has one text, so that no byte of it changes unnoticed.
-  if (manifest_text(*manifest) != text)
+  if (!has_its_sum(text))
     return bad_input("crc32c: is not the sum of this manifest, which was damaged or changed");
+  if (!read) return tl::unexpected(read.error());
+  CheckpointManifest& manifest = read->message;
+  if (format != format_for(manifest))
+    return bad_input(fmt::format("format: is {}, that of its fields is {}", format, format_for(manifest)));
   for (const auto check : {check_progress, check_files, check_tensors, check_plan})
-    if (Status right = check(*manifest); !right) return tl::unexpected(right.error());
-  return manifest;
+    if (Status right = check(manifest); !right) return tl::unexpected(right.error());
+  return std::move(manifest);
+}
+
+Status join_boxes(CheckpointManifest& manifest) {
+  for (CheckpointTensor& tensor : *manifest.mutable_tensors()) {
+    if (Status right = check_boxes(tensor); !right) return right;
+    const Box whole = whole_of(tensor);
+    tensor.clear_boxes();
+    auto& joined = *tensor.add_boxes();
+    joined.set_rows(whole.rows);
+    joined.set_columns(whole.columns);
+  }
+  return {};
 }
 
 TrainingState state_of(const CheckpointManifest& manifest) {

@@ -1,8 +1,10 @@
-// manifest.json: the message of proto/caravan/v1alpha1/checkpoint.proto with a sum of itself.
+// manifest.json: the message of proto/caravan/v1alpha1/checkpoint.proto with a sum of its text.
 //
 // What is read was checked: the sum, sizes that do not overflow, names that stay in the folder, sums for
-// every block, boxes that hold each element of each tensor once. Errors are bad input and name the field, but
-// for a manifest of a later version, which is not damaged; the caller names the file. Pure.
+// every block, boxes that hold each element of each tensor once. Versions read each other's manifests: one
+// leaves out the fields that it does not know, and what may not be left out raises the format. Errors are bad
+// input and name the field, but for a manifest of a later format, which is not damaged; the caller names the
+// file. Pure.
 #pragma once
 
 #include <string>
@@ -18,9 +20,13 @@ namespace caravan::checkpoint {
 inline constexpr int kNewestFormat = 2;
 inline constexpr int64_t kLongestManifest = int64_t{256} << 20;
 
-// Fills in the sum.
+// Fills in format and sum.
 std::string manifest_text(v1alpha1::CheckpointManifest manifest);
 Result<v1alpha1::CheckpointManifest> parse_manifest(std::string_view text);
+
+// One box for all of a tensor in place of those that ranks wrote, which must hold each of its elements once:
+// the manifest is as long with thousands of ranks as with one.
+Status join_boxes(v1alpha1::CheckpointManifest& manifest);
 
 TrainingState state_of(const v1alpha1::CheckpointManifest& manifest);
 TrainingTerms terms_of(const v1alpha1::CheckpointManifest& manifest);

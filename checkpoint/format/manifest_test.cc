@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <span>
+#include <string>
+#include <utility>
 
+#include "checkpoint/format/crc32c.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
+#include "common/testing/checkout.h"
 #include "common/testing/sample.h"
 #include "common/testing/temporary_folder.h"
 #include "common/testing/turn.h"
@@ -24,6 +29,31 @@ std::string good_text() {
   return test::contents(folder.path() / "step-000005/manifest.json");
 }
 
+// As the first versions with that format wrote it; never made anew.
+std::string text_of_format(int format) {
+  return test::contents(test::source_folder() + "/checkpoint/format/testdata/format_" +
+                        std::to_string(format) + ".json");
+}
+
+// As a version writes it whose manifest is that without the sum.
+std::string sealed(const std::string& rest) {
+  const std::string sum = sum_text(crc32c(std::as_bytes(std::span(rest))));
+  std::string text = rest;
+  text.insert(text.find(',') + 1, "\"crc32c\":\"" + sum + "\",");
+  return text + "\n";
+}
+
+// With another text in place of a part of it, and the sum that belongs to it then.
+std::string with_change(const std::string& text, const std::string& from, const std::string& to) {
+  std::string rest = text.substr(0, text.size() - 1);
+  const std::string sum = "\"crc32c\":\"" + parse_manifest(text).value().crc32c() + "\",";
+  for (const auto& [part, other] : {std::pair(sum, std::string()), std::pair(from, to)}) {
+    EXPECT_NE(rest.find(part), std::string::npos) << part;
+    rest.replace(rest.find(part), part.size(), other);
+  }
+  return sealed(rest);
+}
+
 TEST(Manifest, ReadsWhatItWrites) {
   const std::string text = good_text();
   const auto manifest = parse_manifest(text);
@@ -31,7 +61,35 @@ TEST(Manifest, ReadsWhatItWrites) {
   EXPECT_EQ(manifest_text(*manifest), text);
   EXPECT_EQ(state_of(*manifest), testing::tiny_request(5).state);
   EXPECT_EQ(manifest->layout().data(), 2);
-  EXPECT_EQ(manifest->tensors(0).boxes_size(), 2);
+  EXPECT_EQ(manifest->tensors(0).boxes_size(), 1) << "however many ranks wrote it";
+}
+
+TEST(Manifest, ThoseOfEarlierVersionsAreRead) {
+  for (const int format : {1, 2}) {
+    const auto manifest = parse_manifest(text_of_format(format));
+    ASSERT_TRUE(manifest) << manifest.error().message;
+    EXPECT_EQ(manifest->format(), format);
+    EXPECT_EQ(state_of(*manifest), (TrainingState{.step = 3, .updates = 3, .samples = 6}));
+    EXPECT_EQ(manifest->layout().tensor(), 2);
+    EXPECT_EQ(manifest->tensors(0).boxes_size(), 2) << "one of each rank";
+    EXPECT_EQ(moments_type_of(manifest->tensors(0)), format == 1 ? "F32" : "BF16");
+  }
+}
+
+// That has fewer fields or more, and the same format.
+TEST(Manifest, ThatOfAVersionWithOtherFieldsIsRead) {
+  const std::string text = text_of_format(1);
+  for (const auto& [from, to] :
+       {std::pair(",\"hostSnapshotBytes\":0", ""), std::pair("\"run\":", "\"later\":[{\"a\":1}],\"run\":"),
+        std::pair("\"step\":3,", "\"step\":3,\"later\":0,"), std::pair("\"Never\"", "\"Sometimes\"")}) {
+    const std::string other = with_change(text, from, to);
+    const auto manifest = parse_manifest(other);
+    ASSERT_TRUE(manifest) << from << " is " << to << ": " << manifest.error().message;
+    EXPECT_EQ(state_of(*manifest).step, 3);
+    std::string damaged = other;
+    damaged[damaged.find("golden")] = 'G';
+    EXPECT_THAT(parse_manifest(damaged).error().message, HasSubstr("crc32c: is not the sum"));
+  }
 }
 
 struct Forged {
@@ -86,7 +144,8 @@ const Forged kForged[] = {
     {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->clear_boxes(); }},
     {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_row(1); }},
     {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_rows(kMost); }},
-    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(1)->set_column(-1); }},
+    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_column(-1); }},
+    {"boxes must hold", [](auto& m) { *m.mutable_tensors(0)->add_boxes() = m.tensors(0).boxes(0); }},
 };
 
 // With the sum that belongs to it, as somebody would who means harm.
@@ -105,19 +164,40 @@ TEST(Manifest, RefusesWhatIsForged) {
 TEST(Manifest, RefusesTextsThatAreNone) {
   for (const char* text : {"", "{}", "[]", "null", "{\"format\":1}", "{\"unknown\":1}", "{\"format\":\"x\"}"})
     EXPECT_FALSE(parse_manifest(text)) << text;
-  EXPECT_THAT(parse_manifest(R"({"format":0})").error().message,
+  EXPECT_THAT(parse_manifest(sealed(R"({"format":0,"attempt":1})")).error().message,
               HasSubstr("format: is 0, that of its fields is 1"));
 }
 
 TEST(Manifest, FindsEveryFlippedBit) {
-  const std::string text = good_text();
   const test::Sample sample(128);
-  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
-    if (!sample.takes(bit)) continue;
-    std::string damaged = text;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    EXPECT_FALSE(parse_manifest(damaged)) << "bit " << bit;
+  for (const std::string& text : {good_text(), text_of_format(1), text_of_format(2)}) {
+    for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+      if (!sample.takes(bit)) continue;
+      std::string damaged = text;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+      EXPECT_FALSE(parse_manifest(damaged)) << "bit " << bit;
+    }
   }
+}
+
+TEST(Manifest, BoxesOfRanksBecomeOneIfTheyHoldEachElementOnce) {
+  CheckpointManifest manifest = parse_manifest(good_text()).value();
+  const CheckpointManifest joined = manifest;
+  auto& tensor = *manifest.mutable_tensors(0);
+  tensor.clear_boxes();
+  for (int row = 0; row < tensor.shape(0); ++row) {
+    auto& box = *tensor.add_boxes();
+    box.set_rank(row);
+    box.set_row(row);
+    box.set_rows(1);
+    box.set_columns(tensor.shape(1));
+  }
+  CheckpointManifest lacking = manifest;
+  lacking.mutable_tensors(0)->mutable_boxes()->RemoveLast();
+  EXPECT_THAT(join_boxes(lacking).error().message,
+              HasSubstr("'" + tensor.name() + "': boxes must hold each of its elements once"));
+  ASSERT_TRUE(join_boxes(manifest));
+  EXPECT_EQ(manifest_text(manifest), manifest_text(joined));
 }
 
 TEST(Manifest, TenThousandTensorsWithoutBoxesAreRefused) {
@@ -144,7 +224,8 @@ TEST(Manifest, MomentsWithATypeOfTheirOwnAreOfTheSecondFormat) {
 
 // Nobody sets it aside as damaged.
 TEST(Manifest, OfALaterVersionIsNotDamagedButNotReadEither) {
-  for (const char* text : {R"({"format":3})", R"({"format":3,"later":[{"unknown":1}]})"}) {
+  for (const char* text : {R"({"format":3})", R"({"format":3,"later":[{"unknown":1}]})",
+                           R"({"format":3,"progress":"of another type"})"}) {
     const Error error = parse_manifest(text).error();
     EXPECT_EQ(error.code, ExitCode::kJobFailed);
     EXPECT_THAT(error.message, HasSubstr("format: is 3, this version reads up to 2; take the version"));

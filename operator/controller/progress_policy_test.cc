@@ -120,7 +120,7 @@ TEST(ProgressPolicy, ASaveThatFailsIsAConditionUntilOneIsComplete) {
   EXPECT_TRUE(tell(v1alpha1::CheckpointReport::Failed, 1000, "no space left"));
   EXPECT_TRUE(is_true(status, conditions::kCheckpointFailing));
   EXPECT_EQ(find_condition(status, conditions::kCheckpointFailing)->message(),
-            "step 1000 has no checkpoint, and training goes on: no space left");
+            "step 1000 has no checkpoint: no space left");
   EXPECT_FALSE(tell(v1alpha1::CheckpointReport::Failed, 1500, "no space left")) << "told already";
   EXPECT_TRUE(tell(v1alpha1::CheckpointReport::Written, 2000, ""));
   EXPECT_FALSE(is_true(status, conditions::kCheckpointFailing));

@@ -11,6 +11,7 @@
 #include "common/quantity.h"
 #include "operator/api/names.h"
 #include "proto/caravan/v1alpha1/step_speed.h"
+#include "report_text/checkpoint_line.h"
 
 namespace caravan::controller {
 namespace {
@@ -78,9 +79,7 @@ ConditionChange ends_with_attempt(const char* condition, int started_attempt) {
 }
 
 ConditionChange save_failed(const v1alpha1::CheckpointReport& report) {
-  return set_condition(
-      conditions::kCheckpointFailing, true, reasons::kSaveFailed,
-      fmt::format("step {} has no checkpoint, and training goes on: {}", report.step(), report.message()));
+  return set_condition(conditions::kCheckpointFailing, true, reasons::kSaveFailed, failed_save_text(report));
 }
 
 ConditionChange save_complete(int step) {

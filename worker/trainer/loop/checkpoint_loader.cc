@@ -39,6 +39,11 @@ std::optional<int> only_one(Communicator& world, bool own) {
   return static_cast<int>(std::ranges::find_if(all, says_so) - all.begin());
 }
 
+// 0: there is none.
+int newest_of(const std::vector<int>& steps) {
+  return steps.empty() ? 0 : steps.front();
+}
+
 // As of data: it may be there on another machine, or later.
 tl::unexpected<Error> not_mounted(const Error& error) {
   return failure(error.message + "; check the path, and whether the volume that holds it is mounted");
@@ -53,7 +58,7 @@ CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFol
       reporter_(reporter),
       open_(std::move(open)),
       between_(between),
-      pause_(pause),
+      pauses_{pause, 10 * pause},
       plan_(file_plan_of(rank)),
       beginning_{.state = {},
                  .model = rank.options.model,
@@ -159,24 +164,50 @@ Status CheckpointLoader::tidy() {
   return checkpoint::remove_unfinished(volume);
 }
 
-// Newest first, as the first rank sees them.
-CheckpointLoader::Steps CheckpointLoader::list_steps() {
-  const Result<std::vector<int>> listed = list_own();
-  if (!everywhere(listed ? Status{} : tl::unexpected(listed.error()))) {
-    if (!listed) return input_failure(listed.error());
-    return fail(FailureReason::DataUnavailable, "another rank cannot use the folder of checkpoints");
-  }
-  return as_the_first(*rank_.mesh.world, *listed);
+bool CheckpointLoader::Listing::lacks_newest() const {
+  return newest > newest_of(steps);
 }
 
-// What others than the first rank say is not looked at.
+// Newest first, as the first rank sees them. It may see late what others do, as over NFS; or its volume is
+// not mounted, and to go on from less than the others see would lose what was trained.
+CheckpointLoader::Steps CheckpointLoader::list_steps() {
+  Listed listed = list_together();
+  for (const auto pause : pauses_) {
+    if (!listed || !listed->lacks_newest()) break;
+    wait_for_volume(listed->newest + 1, pause);
+    listed = list_together();
+  }
+  if (!listed) return tl::unexpected(listed.error());
+  if (!listed->lacks_newest()) return std::move(listed->steps);
+  return fail(is_first(rank_) ? FailureReason::DataUnavailable : FailureReason::Communication,
+              fmt::format("rank {} sees the checkpoint of step {} in {}, and the first rank does not: is the "
+                          "same volume mounted on both machines?",
+                          listed->rank, listed->newest, options_.path));
+}
+
+CheckpointLoader::Listed CheckpointLoader::list_together() {
+  const Result<std::vector<int>> own = list_own();
+  constexpr int kUnusable = -1;
+  const Rows<1> all =
+      gather_rows<1>(*rank_.mesh.world, {static_cast<double>(own ? newest_of(*own) : kUnusable)});
+  const auto step_of = [](const std::array<double, 1>& row) { return static_cast<int>(row[0]); };
+  if (!own) return input_failure(own.error());
+  if (std::ranges::count(all, kUnusable, step_of) > 0)
+    return fail(FailureReason::Communication, "another rank cannot use the folder of checkpoints");
+  const auto newest = std::ranges::max_element(all, {}, step_of);
+  return Listing{.steps = as_the_first(*rank_.mesh.world, *own),
+                 .newest = step_of(*newest),
+                 .rank = static_cast<int>(newest - all.begin())};
+}
+
+// Of others than the first rank one on each node looks for what that may lack.
 Result<std::vector<int>> CheckpointLoader::list_own() {
   if (!beginning_.volume) {
     auto volume = open_(options_.path);
     if (!volume) return tl::unexpected(volume.error());
     beginning_.volume = *std::move(volume);
   }
-  if (!is_first(rank_)) return {};
+  if (rank_.options.local_rank > 0) return {};
   return checkpoint::committed_steps(*beginning_.volume);
 }
 
@@ -243,13 +274,21 @@ Outcome CheckpointLoader::cannot_read_now(int step) const {
 // not waited for at each checkpoint.
 CheckpointLoader::Load CheckpointLoader::load_patiently(int step) {
   Load end = load_together(step);
-  for (const auto pause : {pause_, 10 * pause_}) {
+  for (const auto pause : pauses_) {
     if (end != Load::Failing) break;
-    if (is_first(rank_)) reporter_.interlude(step + 1, /*goes_on=*/true);
-    std::this_thread::sleep_for(pause);
+    wait_for_volume(step + 1, pause);
     end = load_together(step);
   }
   return end;
+}
+
+// Told twice within the shortest stallTimeoutSeconds.
+void CheckpointLoader::wait_for_volume(int delayed_step, std::chrono::milliseconds pause) const {
+  constexpr std::chrono::milliseconds kBetween{500};
+  for (auto left = pause; left.count() > 0; left -= kBetween) {
+    if (is_first(rank_)) reporter_.interlude(delayed_step, /*goes_on=*/true);
+    std::this_thread::sleep_for(std::min(left, kBetween));
+  }
 }
 
 CheckpointLoader::Load CheckpointLoader::load_together(int step) {

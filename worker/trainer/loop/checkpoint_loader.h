@@ -5,6 +5,7 @@
 // is lost.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -41,25 +42,34 @@ using OpenFolder = std::function<Result<std::unique_ptr<checkpoint::Volume>>(con
 class CheckpointLoader {
  public:
   // rank and reporter outlive the loader. open: the job's folder of checkpoints. between: announcements that
-  // it still reads. pause: before a checkpoint that its volume failed to give is read again, and ten times as
-  // long before it is read once more.
+  // it still reads. pause: before a checkpoint that its volume failed to give, or does not show the first
+  // rank, is looked for again, and ten times as long before it is once more.
   CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open = checkpoint::make_volume,
                    std::chrono::nanoseconds between = kBetweenMeetings,
                    std::chrono::milliseconds pause = std::chrono::seconds(1));
 
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
   // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
-  // or a folder in which none will do, is a failure that says what to do; where it is one rank of several
-  // that finds them damaged, as likely by its machine, that one fails of SilentCorruption, which suspects the
-  // machine, and the next attempt may read them. Then the folder is this attempt's (owner.h): one that was
-  // committed meanwhile is gone on from, damaged ones that are newer are set aside, and what earlier attempts
-  // left unfinished is removed. may_begin: what refuses a job that would begin anew.
+  // a folder in which none will do, that a node cannot list, or of which another node sees a newer one than
+  // the first rank does, is a failure that says what to do; where it is one rank of several that finds them
+  // damaged, as likely by its machine, that one fails of SilentCorruption, which suspects the machine, and
+  // the next attempt may read them. Then the folder is this attempt's (owner.h): one that was committed
+  // meanwhile is gone on from, damaged ones that are newer are set aside, and what earlier attempts left
+  // unfinished is removed. may_begin: what refuses a job that would begin anew.
   Resumed resume(Status may_begin = {});
 
  private:
   // What is worst on any rank counts for all.
   enum class Load : int { Done, Damaged, Failing, Unseen, Refused };
 
+  struct Listing {
+    std::vector<int> steps;  // newest first, as the first rank sees them
+    int newest = 0;          // that any rank sees; 0: none
+    int rank = 0;            // that sees it
+    bool lacks_newest() const;
+  };
+
+  using Listed = tl::expected<Listing, TrainingFailure>;
   using Steps = tl::expected<std::vector<int>, TrainingFailure>;
 
   Outcome find_beginning();
@@ -70,12 +80,14 @@ class CheckpointLoader {
   Status read_initial_weights(JointWork& reading);
   Status read_tokenizer(checkpoint::WeightsFolder& from);
   Steps list_steps();
+  Listed list_together();
   Result<std::vector<int>> list_own();
   Outcome resume_from(const std::vector<int>& steps);
   Outcome cannot_read_now(int step) const;
   Outcome none_is_intact(std::size_t count) const;
   Load load_together(int step);
   Load load_patiently(int step);
+  void wait_for_volume(int delayed_step, std::chrono::milliseconds pause) const;
   Load load(int step, JointWork& reading);
   Outcome own();
   Status take_over();
@@ -93,7 +105,7 @@ class CheckpointLoader {
   const Reporter& reporter_;
   const OpenFolder open_;
   const std::chrono::nanoseconds between_;
-  const std::chrono::milliseconds pause_;
+  const std::array<std::chrono::milliseconds, 2> pauses_;
   const checkpoint::FilePlan plan_;
   Beginning beginning_;
   Status may_begin_;

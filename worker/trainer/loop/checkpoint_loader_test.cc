@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -62,33 +63,51 @@ class Loader : public ::testing::Test {
     return resumed ? "none" : resumed.error().message;
   }
 
-  Resumed resume_with(checkpoint::SystemCalls& calls) {
-    const auto open = [&](const std::string& path) {
+  static OpenFolder opening_with(checkpoint::SystemCalls& calls) {
+    return [&calls](const std::string& path) {
       return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
     };
-    return CheckpointLoader(rank_, reporter_, open, kBetweenMeetings, std::chrono::milliseconds(0)).resume();
   }
 
-  // By two ranks at once, each on its thread. calls: of the second one's machine.
-  std::vector<Resumed> resume_two(checkpoint::SystemCalls& calls) {
+  Resumed resume_with(checkpoint::SystemCalls& calls) {
+    return CheckpointLoader(rank_, reporter_, opening_with(calls), kBetweenMeetings,
+                            std::chrono::milliseconds(0))
+        .resume();
+  }
+
+  // By two ranks at once, each on its thread. They are on one node where the second is not its first rank.
+  std::vector<Resumed> resume_two(checkpoint::SystemCalls& second,
+                                  checkpoint::SystemCalls& first = checkpoint::system_calls(),
+                                  int local_rank_of_second = 0) {
     RecordedGroups groups;
     std::vector<Resumed> resumed(2);
     std::vector<std::jthread> threads;
     for (int number = 0; number < 2; ++number) {
       threads.emplace_back([&, number] {
-        const TrainerOptions options = tiny_options(files_.path("states"), {.data = 2}, number);
+        TrainerOptions options = tiny_options(files_.path("states"), {.data = 2}, number);
+        options.job_uid = options_.job_uid;
+        options.local_rank = number == 0 ? 0 : local_rank_of_second;
         MemoryLedger ledger;
         ActivityBoard board;
         Rank rank(options, ledger, board, groups.factory());
-        const auto open = [&](const std::string& path) {
-          return checkpoint::open_volume(path, checkpoint::Links::Refused,
-                                         number == 0 ? checkpoint::system_calls() : calls);
-        };
-        resumed[static_cast<std::size_t>(number)] = CheckpointLoader(rank, reporter_, open).resume();
+        CheckpointLoader loader(rank, reporter_, opening_with(number == 0 ? first : second), kBetweenMeetings,
+                                std::chrono::milliseconds(0));
+        resumed[static_cast<std::size_t>(number)] = loader.resume();
       });
     }
     threads.clear();
     return resumed;
+  }
+
+  // What is reported meanwhile.
+  static std::string told_by(const std::function<void(const Reporter&)>& work) {
+    const Pipe pipe = make_pipe().value();
+    EXPECT_TRUE(set_nonblocking(pipe.read_end.get()));
+    work(Reporter(pipe.write_end.get()));
+    std::string told(1 << 16, '\0');
+    const ssize_t size = read(pipe.read_end.get(), told.data(), told.size());
+    told.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+    return told;
   }
 
   Owner taken_by(const std::string& run, int attempt) {
@@ -166,12 +185,9 @@ TEST_F(Loader, SaysThatWithMoreStepsTheWarmUpIsLonger) {
 
 TEST_F(Loader, SaysThatItStillReads) {
   save(10);
-  const Pipe pipe = make_pipe().value();
-  ASSERT_TRUE(set_nonblocking(pipe.read_end.get()));
-  const Reporter reporter(pipe.write_end.get());
-  ASSERT_TRUE(CheckpointLoader(rank_, reporter, checkpoint::make_volume, std::chrono::seconds(0)).resume());
-  std::string told(1 << 16, '\0');
-  ASSERT_GT(read(pipe.read_end.get(), told.data(), told.size()), 0);
+  const std::string told = told_by([&](const Reporter& reporter) {
+    EXPECT_TRUE(CheckpointLoader(rank_, reporter, checkpoint::make_volume, std::chrono::seconds(0)).resume());
+  });
   EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11,"goesOn":false}})"));
   EXPECT_THAT(told, HasSubstr(R"({"interlude":{"delayedStep":11,"goesOn":true}})"));
 }
@@ -212,13 +228,16 @@ TEST_F(Loader, SetsDamagedOnesAsideInItsOwnFolderOnly) {
   EXPECT_THAT(names(), ElementsAre("owner-000002.8.run-a.tiny", "step-000010", "step-000020.damaged-8"));
 }
 
-// A folder that all ranks but this one see, from the second look on.
+// A machine that does not see a folder from one look to another, and opens nothing in it before such a look.
 class Lagging final : public checkpoint::SystemCalls {
  public:
-  explicit Lagging(std::string hidden) : hidden_(std::move(hidden)) {}
+  static constexpr int kForGood = 1000;
+
+  explicit Lagging(std::string hidden, int from, int to = kForGood)
+      : hidden_(std::move(hidden)), from_(from), to_(to) {}
 
   int open(int folder, const char* path, const open_how& how) override {
-    if (std::string(path).starts_with(hidden_)) {
+    if (std::string(path).starts_with(hidden_) && hides(looks_ + 1)) {
       errno = ENOENT;
       return -1;
     }
@@ -227,22 +246,108 @@ class Lagging final : public checkpoint::SystemCalls {
   }
   const dirent* list(DIR* folder) override {
     const dirent* entry = SystemCalls::list(folder);
-    while (looks_ > 1 && entry != nullptr && entry->d_name == hidden_) entry = SystemCalls::list(folder);
+    while (hides(looks_) && entry != nullptr && entry->d_name == hidden_) entry = SystemCalls::list(folder);
     return entry;
   }
 
  private:
+  bool hides(int look) const { return look >= from_ && look <= to_; }
+
   const std::string hidden_;
+  const int from_;
+  const int to_;
   int looks_ = 0;
 };
 
 TEST_F(Loader, TakesACheckpointThatThisMachineDoesNotSeeYetForNoDamagedOne) {
   for (const int step : {10, 20}) save(step);
-  Lagging calls(checkpoint::step_folder(20));
+  Lagging calls(checkpoint::step_folder(20), /*from=*/2);
   const Resumed resumed = resume_with(calls);
   ASSERT_FALSE(resumed);
   EXPECT_EQ(resumed.error().reason, FailureReason::DataUnavailable) << "the next attempt may see it";
   EXPECT_THAT(resumed.error().message, HasSubstr("the checkpoint of step 20 cannot be read now"));
+  EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10));
+}
+
+// As where its volume is not mounted: all ranks would make again what is there.
+TEST_F(Loader, DoesNotGoOnFromLessThanAnotherNodeSees) {
+  for (const int step : {10, 20}) save(step);
+  Lagging first(checkpoint::step_folder(20), /*from=*/1);
+  const std::vector<Resumed> resumed = resume_two(checkpoint::system_calls(), first);
+  for (std::size_t rank = 0; rank < resumed.size(); ++rank) {
+    ASSERT_FALSE(resumed[rank]);
+    EXPECT_EQ(resumed[rank].error().reason,
+              rank == 0 ? FailureReason::DataUnavailable : FailureReason::Communication)
+        << "the next attempt may see it";
+    EXPECT_THAT(resumed[rank].error().message,
+                HasSubstr("rank 1 sees the checkpoint of step 20 in " + files_.path("states") +
+                          ", and the first rank does not: is the same volume mounted"));
+  }
+  EXPECT_THAT(names(), ElementsAre("step-000010", "step-000020"));
+}
+
+TEST_F(Loader, ACheckpointThatTheFirstRankSeesALittleLaterCostsNoStep) {
+  for (const int step : {10, 20}) save(step);
+  Lagging first(checkpoint::step_folder(20), /*from=*/1, /*to=*/2);
+  for (const Resumed& resumed : resume_two(checkpoint::system_calls(), first)) {
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(resumed->state.step, 20);
+  }
+}
+
+// A machine whose volume fails to list what is in a folder.
+class Unlisted final : public checkpoint::SystemCalls {
+ public:
+  const dirent* list(DIR* /*folder*/) override {
+    errno = EIO;
+    return nullptr;
+  }
+};
+
+// The folder of the first rank may be the empty one on which no volume is mounted.
+TEST_F(Loader, BeginsNothingWhereAnotherNodeCannotSayWhatIsThere) {
+  Unlisted second;
+  const std::vector<Resumed> resumed = resume_two(second);
+  for (std::size_t rank = 0; rank < resumed.size(); ++rank) {
+    ASSERT_FALSE(resumed[rank]);
+    EXPECT_EQ(resumed[rank].error().reason,
+              rank == 1 ? FailureReason::DataUnavailable : FailureReason::Communication);
+    EXPECT_THAT(resumed[rank].error().message, HasSubstr(rank == 1 ? "cannot list: Input/output error"
+                                                                   : "another rank cannot use the folder"));
+  }
+  EXPECT_THAT(names(), ElementsAre()) << "not even the record of an owner";
+}
+
+class Counting final : public checkpoint::SystemCalls {
+ public:
+  const dirent* list(DIR* folder) override {
+    ++lists_;
+    return SystemCalls::list(folder);
+  }
+  int lists() const { return lists_; }
+
+ private:
+  int lists_ = 0;
+};
+
+TEST_F(Loader, OneRankOfEachNodeListsTheFolder) {
+  save(10);
+  for (const int local_rank : {0, 1}) {
+    Counting second;
+    for (const Resumed& resumed : resume_two(second, checkpoint::system_calls(), local_rank)) {
+      ASSERT_TRUE(resumed) << resumed.error().message;
+      EXPECT_EQ(resumed->state.step, 10);
+    }
+    EXPECT_EQ(second.lists() > 0, local_rank == 0) << "local rank " << local_rank;
+  }
+}
+
+TEST_F(Loader, SetsNoneOfALaterVersionAside) {
+  save(10);
+  files_.write("states/step-000020/manifest.json", "{\"format\":1000}\n");
+  const Resumed resumed = resume_with(checkpoint::system_calls());
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->state.step, 10);
   EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10));
 }
 
@@ -283,6 +388,19 @@ TEST_F(Loader, AVolumeThatFailsForAMomentCostsNoStep) {
   const Resumed resumed = resume_with(calls);
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(resumed->state.step, 20);
+}
+
+// However short stallTimeoutSeconds is.
+TEST_F(Loader, SaysEveryHalfSecondThatItWaitsForTheVolume) {
+  save(20);
+  Failing calls(20, /*times=*/2);
+  const std::string told = told_by([&](const Reporter& reporter) {
+    CheckpointLoader loader(rank_, reporter, opening_with(calls), kBetweenMeetings,
+                            std::chrono::milliseconds(60));
+    EXPECT_TRUE(loader.resume());
+  });
+  const std::string line = "{\"interlude\":{\"delayedStep\":21,\"goesOn\":true}}\n";
+  EXPECT_THAT(told, HasSubstr(line + line + line)) << "one for 60 ms, two for 600";
 }
 
 TEST_F(Loader, AVolumeThatFailsToGiveTheOnlyOneOrThatOfTheLastStepMayDoSoLater) {
