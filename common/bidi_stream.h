@@ -51,6 +51,7 @@ class BidiStream : public Base {
     {
       const std::scoped_lock lock(mutex_);
       closed_ = true;
+      written_.notify_all();
       if (writing_) return;  // broken() follows the write
     }
     broken();

@@ -16,6 +16,7 @@
 namespace caravan {
 namespace {
 
+using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
@@ -124,7 +125,7 @@ class Writer {
       case FieldDescriptor::CPPTYPE_BOOL:
         return boolean(index ? r.GetRepeatedBool(m, f, i) : r.GetBool(m, f));
       case FieldDescriptor::CPPTYPE_ENUM:
-        return string((index ? r.GetRepeatedEnum(m, f, i) : r.GetEnum(m, f))->name());
+        return enumeration(*f->enum_type(), index ? r.GetRepeatedEnumValue(m, f, i) : r.GetEnumValue(m, f));
       case FieldDescriptor::CPPTYPE_STRING:
         return string(index ? r.GetRepeatedString(m, f, i) : r.GetString(m, f));
       case FieldDescriptor::CPPTYPE_MESSAGE:
@@ -139,6 +140,10 @@ class Writer {
   void number(double value) { out_ += json_number(value); }
   void boolean(bool value) { out_ += value ? "true" : "false"; }
   void string(std::string_view value) { append_string(out_, value); }
+  void enumeration(const EnumDescriptor& type, int number) {
+    const auto name = enum_name(type, number);
+    name ? string(*name) : integer(number);
+  }
 
   void list(const Message& m, const FieldDescriptor* field) {
     open('[');
@@ -215,6 +220,11 @@ std::string json_number(double value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   return {digits.data(), end.ptr};
+}
+
+std::optional<std::string> enum_name(const EnumDescriptor& type, int number) {
+  const auto* value = type.FindValueByNumber(number);
+  return value == nullptr ? std::nullopt : std::optional(value->name());
 }
 
 std::string to_json(const Message& message, JsonLayout layout) {

@@ -49,6 +49,17 @@ TEST(Json, WhatIsAbsentIsLeftOut) {
       << "a number without presence is always there";
 }
 
+TEST(Json, AValueThatTheSchemaDoesNotKnowIsItsNumber) {
+  v1alpha1::Optimizer optimizer;
+  optimizer.set_kind(static_cast<v1alpha1::Optimizer::Kind>(77));
+  EXPECT_EQ(to_json(optimizer), R"({"kind":77})");
+  const auto back = from_json<v1alpha1::Optimizer>(to_json(optimizer));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->kind(), 77);
+  EXPECT_EQ(enum_name(*v1alpha1::Optimizer::Kind_descriptor(), 77), std::nullopt);
+  EXPECT_EQ(enum_name(*v1alpha1::Optimizer::Kind_descriptor(), v1alpha1::Optimizer::AdamW), "AdamW");
+}
+
 TEST(Json, MapEntriesStandInTheOrderOfTheirKeys) {
   v1alpha1::ObjectMeta meta;
   for (const char* key : {"c", "a", "d", "b"}) meta.mutable_labels()->insert({key, std::string("x")});

@@ -103,18 +103,28 @@ std::optional<std::int64_t> scaled(std::uint64_t mantissa, int binary, int decim
   return static_cast<std::int64_t>(value);
 }
 
-}  // namespace
-
-Result<std::int64_t> parse_quantity(std::string_view text) {
+// In units of 10^-decimals.
+Result<std::int64_t> parse(std::string_view text, int decimals) {
   std::string_view rest = text;
   const auto mantissa = take_mantissa(rest);
   const auto scale = parse_suffix(rest);
   if (!mantissa || !scale) {
     return bad_input(fmt::format("\"{}\" is not a quantity; write one such as 80Gi or 500M", text));
   }
-  const auto value = scaled(mantissa->digits, scale->binary, scale->decimal - mantissa->fraction_digits);
+  const auto value =
+      scaled(mantissa->digits, scale->binary, scale->decimal + decimals - mantissa->fraction_digits);
   if (!value) return bad_input(fmt::format("\"{}\" is too large for a quantity", text));
   return *value;
+}
+
+}  // namespace
+
+Result<std::int64_t> parse_quantity(std::string_view text) {
+  return parse(text, 0);
+}
+
+Result<std::int64_t> parse_milli_quantity(std::string_view text) {
+  return parse(text, 3);
 }
 
 std::string exact_quantity(std::int64_t bytes) {

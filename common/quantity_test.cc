@@ -46,6 +46,20 @@ TEST(Quantity, AFractionOfAUnitIsRoundedUp) {
   EXPECT_EQ(parse_quantity("1e-200"), 1);
 }
 
+TEST(Quantity, IsReadInThousandthsToo) {
+  EXPECT_EQ(parse_milli_quantity("7500m"), 7500);
+  EXPECT_EQ(parse_milli_quantity("8"), 8000);
+  EXPECT_EQ(parse_milli_quantity("1.0001"), 1001);
+  EXPECT_EQ(parse_milli_quantity("2Ki"), 2'048'000);
+  EXPECT_FALSE(parse_milli_quantity("8Ei"));
+}
+
+TEST(Quantity, HasUpTo19Digits) {
+  EXPECT_EQ(parse_quantity("1234567890123456789"), 1'234'567'890'123'456'789);
+  EXPECT_EQ(parse_quantity("0001.000000000000000000"), 1) << "zeros in front do not count";
+  EXPECT_FALSE(parse_quantity("1.0000000000000000000"));
+}
+
 TEST(Quantity, RefusesEverythingElseWithAnExample) {
   for (const char* text :
        {"", "Gi", "80 Gi", "80GB", "80gi", "-1Gi", "1.2.3", "1e", "1e+-3", "1e999", "0x10", "."}) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int error) {
   const std::string_view advice =
-      error == ENOSPC || error == EDQUOT || error == EFBIG ? "; make room for it; nothing was written" : "";
+      error == ENOSPC || error == EDQUOT || error == EFBIG ? "; make room for it" : "";
   return failure(fmt::format("{}: cannot {}: {}{}", path, what, std::strerror(error), advice));
 }
 
@@ -104,17 +104,23 @@ Status TemporaryFile::sync() {
 }
 
 Status TemporaryFile::commit() {
-  if (Status synced = sync(); !synced) return synced;
-  if (Status named = give_name(); !named) return named;
-  descriptor_.reset();
-  return sync_folder_of(path_) ? Status{} : cannot("make the name durable", path_, errno);
+  return sync().and_then([this] { return give_name(); }).and_then([this] { return sync_name(); });
 }
 
 Status TemporaryFile::give_name() {
   const bool is_named = replace_ ? std::rename(hidden_path_.c_str(), path_.c_str()) == 0
                                  : rename_to_a_new_name(hidden_path_, path_);
-  if (is_named) return {};
-  return errno == EEXIST ? exists_already(path_) : cannot("give the file its name", path_, errno);
+  if (!is_named)
+    return errno == EEXIST ? exists_already(path_) : cannot("give the file its name", path_, errno);
+  descriptor_.reset();
+  return {};
+}
+
+Status TemporaryFile::sync_name() const {
+  if (sync_folder_of(path_)) return {};
+  return failure(fmt::format(
+      "{}: the file is complete and has its name, which cannot be made durable: {}; check the disk", path_,
+      std::strerror(errno)));
 }
 
 }  // namespace caravan::data

@@ -32,7 +32,11 @@ class TemporaryFile {
   Status resize(int64_t size);
   // Makes the content durable.
   Status sync();
-  // Does so and gives the file its name, as durable. Nothing may be written afterwards.
+  // Nothing may be written afterwards.
+  Status give_name();
+  // Makes the name durable. An error says that the file has it.
+  Status sync_name() const;
+  // All three, in this order.
   Status commit();
 
  private:
@@ -41,11 +45,10 @@ class TemporaryFile {
         hidden_path_(std::move(hidden_path)),
         descriptor_(std::move(descriptor)),
         replace_(replace) {}
-  Status give_name();
 
   std::string path_;
   std::string hidden_path_;  // until it has its name
-  UniqueFd descriptor_;      // open until committed
+  UniqueFd descriptor_;      // open until then
   bool replace_;
 };
 

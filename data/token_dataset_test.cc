@@ -360,5 +360,34 @@ TEST(TokenDataset, AFileWithoutReadPermissionIsRefusedByName) {
               AllOf(HasSubstr("secret.bin"), HasSubstr("Permission denied"), HasSubstr("right to read")));
 }
 
+TEST(TokenDataset, APatternPassesOverTheLostFilesOfAVolumeAndOverNoOtherFolder) {
+  const test::TemporaryFolder volume;
+  volume.write("part/a.bin", llm_c_file(std::vector<uint16_t>{1, 2}).bytes());
+  std::filesystem::permissions(volume.path(""), std::filesystem::perms{0755});
+  const auto close_folder = [&](const char* name) {
+    std::filesystem::create_directory(volume.path(name));
+    std::filesystem::permissions(volume.path(name), std::filesystem::perms::none);
+  };
+  std::vector<int64_t> tokens;
+  Error error;
+  {
+    close_folder("lost+found");
+    const WithoutRoot user;
+    ASSERT_TRUE(user.ok());
+    tokens = tokens_at(volume.path("*/*.bin"));
+  }
+  {
+    close_folder("secret");
+    const WithoutRoot user;
+    ASSERT_TRUE(user.ok());
+    error = error_of(volume.path("*/*.bin"));
+  }
+  for (const char* name : {"lost+found", "secret"})
+    std::filesystem::permissions(volume.path(name), std::filesystem::perms::owner_all);
+  EXPECT_EQ(tokens, (std::vector<int64_t>{1, 2}));
+  EXPECT_THAT(error.message,
+              HasSubstr("*/*.bin: cannot read the folders of this pattern: Permission denied"));
+}
+
 }  // namespace
 }  // namespace caravan::data

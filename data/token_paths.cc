@@ -30,9 +30,14 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
   return files;
 }
 
+// Ends the search unless it is in the folder that ext4 has at the top of a volume, which only root may read.
+int cannot_search(const char* folder, int error) {
+  return error == EACCES && fs::path(folder).filename() == "lost+found" ? 0 : 1;
+}
+
 Result<std::vector<std::string>> files_of_glob(const std::string& pattern) {
   glob_t matches{};
-  const int code = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &matches);
+  const int code = ::glob(pattern.c_str(), GLOB_NOSORT, cannot_search, &matches);
   const int error = errno;
   std::vector<std::string> files(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   ::globfree(&matches);

@@ -62,7 +62,7 @@ Status TokenWriter::complete() {
 }
 
 Status TokenWriter::commit() {
-  return complete().and_then([this] { return file_.commit(); });
+  return complete().and_then([this] { return give_name(); }).and_then([this] { return sync_name(); });
 }
 
 }  // namespace caravan::data

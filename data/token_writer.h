@@ -31,7 +31,10 @@ class TokenWriter {
   Status move_tail(int64_t count, TokenWriter& to);
   // Makes all of it durable, under no name yet. Nothing may be added afterwards.
   Status complete();
-  // Does so and gives it its name.
+  // Of what is complete (temporary_file.h).
+  Status give_name() { return file_.give_name(); }
+  Status sync_name() const { return file_.sync_name(); }
+  // All three, in this order.
   Status commit();
 
  private:

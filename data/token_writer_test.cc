@@ -10,12 +10,14 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "common/testing/temporary_folder.h"
 #include "data/token_dataset.h"
+#include "data/tokenize_files.h"
 
 namespace {
 
@@ -57,6 +59,7 @@ namespace caravan::data {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 size_t entries_of(const test::TemporaryFolder& folder) {
@@ -178,6 +181,48 @@ TEST(TokenWriter, TheNameIsDurableOrWhoWroteTheFileIsTold) {
     }
     EXPECT_EQ(file_system().synced_folders, 1);
     EXPECT_EQ(entries_of(folder), 1u) << "the file is whole";
+  }
+}
+
+// Seven tokens for training and three for validation. meanwhile: called while the text is read.
+Status tokenize(const test::TemporaryFolder& folder, const std::string& train, const std::string& validation,
+                bool replace, const std::function<void()>& meanwhile) {
+  TokenizeRequest request;
+  request.texts = {folder.write("text", "0123456789")};
+  request.output = folder.path(train);
+  request.replace = replace;
+  request.validation_output = folder.path(validation);
+  request.validation_fraction = 0.3;
+  const auto summary =
+      tokenize_files(ByteTokenizer(), request, -1, [&](const TokenizeProgress&) { meanwhile(); });
+  return summary ? Status() : tl::unexpected(summary.error());
+}
+
+TEST(TokenizeFiles, HaveTheirNamesBothWhereOneCannotBeMadeDurable) {
+  for (const auto& [train, validation] :
+       {std::pair("durable.bin", "val.bin"), {"train.bin", "durable.bin"}}) {
+    const test::TemporaryFolder folder;
+    file_system() = {.cannot_sync = true};
+    const Status told = tokenize(folder, train, validation, false, [] {});
+    ASSERT_FALSE(told);
+    EXPECT_THAT(told.error().message,
+                EndsWith(folder.path(train) + " and " + folder.path(validation) + " have been written"));
+    EXPECT_EQ(written_tokens(folder.path(train)).size(), 7U);
+    EXPECT_EQ(written_tokens(folder.path(validation)).size(), 3U);
+  }
+}
+
+TEST(TokenizeFiles, AreNotTakenBackWhereTheyHaveReplacedOthers) {
+  for (const bool replace : {false, true}) {
+    const test::TemporaryFolder folder;
+    file_system() = {};
+    if (replace) folder.write("val.bin", "of an earlier run");
+    const auto take_the_name = [&] { std::filesystem::create_directory(folder.path("train.bin")); };
+    const Status told = tokenize(folder, "train.bin", "val.bin", replace, take_the_name);
+    ASSERT_FALSE(told);
+    EXPECT_THAT(told.error().message, HasSubstr("train.bin: "));
+    EXPECT_EQ(told.error().message.ends_with(folder.path("val.bin") + " has been written"), replace);
+    EXPECT_EQ(written_tokens(folder.path("val.bin")).size(), replace ? 3U : 0U);
   }
 }
 

@@ -96,19 +96,29 @@ Status split_validation(const TokenizeRequest& request, Outputs& outputs) {
   return outputs.train.move_tail(count, *outputs.validation);
 }
 
-// A full disk is told of before either has its name.
-Status commit(Outputs& outputs) {
-  if (Status complete = outputs.train.complete(); !complete) return complete;
-  if (outputs.validation) {
-    if (Status complete = outputs.validation->complete(); !complete) return complete;
-    if (Status committed = outputs.validation->commit(); !committed) return committed;
-  }
-  Status committed = outputs.train.commit();
-  if (!committed && outputs.validation) {
+tl::unexpected<Error> with_remark(const Error& error, const std::string& remark) {
+  return tl::unexpected<Error>(Error{fmt::format("{}; {}", error.message, remark), error.code});
+}
+
+// A full disk is told of before either has its name, and each has its own before one cannot be made durable.
+Status commit(TokenWriter& train, TokenWriter& validation, bool replace) {
+  if (Status complete = train.complete(); !complete) return complete;
+  if (Status complete = validation.complete(); !complete) return complete;
+  if (Status named = validation.give_name(); !named) return named;
+  if (Status named = train.give_name(); !named) {
+    if (replace) return with_remark(named.error(), validation.path() + " has been written");
     std::error_code ignored;
-    fs::remove(outputs.validation->path(), ignored);
+    fs::remove(validation.path(), ignored);
+    return named;
   }
-  return committed;
+  const Status durable = validation.sync_name().and_then([&] { return train.sync_name(); });
+  if (durable) return {};
+  return with_remark(durable.error(),
+                     fmt::format("{} and {} have been written", train.path(), validation.path()));
+}
+
+Status commit(Outputs& outputs, bool replace) {
+  return outputs.validation ? commit(outputs.train, *outputs.validation, replace) : outputs.train.commit();
 }
 
 }  // namespace
@@ -143,7 +153,8 @@ Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer, const Tokeniz
   }
 
   if (Status split = split_validation(request, *outputs); !split) return tl::unexpected(split.error());
-  if (Status committed = commit(*outputs); !committed) return tl::unexpected(committed.error());
+  if (Status committed = commit(*outputs, request.replace); !committed)
+    return tl::unexpected(committed.error());
   summary.tokens = outputs->train.tokens();
   summary.validation_tokens = outputs->validation ? outputs->validation->tokens() : 0;
   return summary;

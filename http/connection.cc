@@ -145,8 +145,12 @@ void Connection::take(std::size_t count) {
   input_.append(chunk_.data(), count);
   weigh();
   if (phase_ == Phase::kAwaits) return head_ ? take_body() : take_head();
-  // Whoever is being answered is read only so far that his end is noticed.
-  if (phase_ != Phase::kClosed && input_.size() < shared_.limits.head_bytes) read();
+  read_ahead();
+}
+
+// Whoever is being answered is read only so far that his end is noticed.
+void Connection::read_ahead() {
+  if (input_.size() < shared_.limits.head_bytes) read();
 }
 
 void Connection::take_head() {
@@ -191,7 +195,7 @@ void Connection::hand_over() {
   weigh();
   if (phase_ == Phase::kClosed) return;
   shared_.handler(exchange_);
-  read();
+  read_ahead();
 }
 
 void Connection::refuse(const Refusal& refusal) {

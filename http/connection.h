@@ -100,6 +100,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void never_expire() { deadline_.cancel(); }
   void read();
   void take(std::size_t count);
+  void read_ahead();
   void on_lost_reader();
   void take_head();
   void take_body();

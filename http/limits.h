@@ -10,7 +10,7 @@ struct Limits {
   std::size_t connections = 64;
   std::size_t head_bytes = 8192;
   std::size_t body_bytes = 0;
-  std::size_t memory_bytes = std::size_t{1} << 30;  // of requests and answers of all connections together
+  std::size_t memory_bytes = std::size_t{64} << 20;  // of requests and answers of all connections together
   // From the first byte, or the connection, to the last byte; with TLS, of the handshake too.
   std::chrono::milliseconds head_time{5'000};
   std::chrono::milliseconds body_time{15'000};

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <future>
+#include <thread>
 #include <vector>
 
 #include "common/unique_fd.h"
@@ -193,6 +194,20 @@ TEST(HttpServer, AnswersRequestsThatComeOneAfterTheOtherOnOneConnection) {
     client.send(kKeepHello);
     EXPECT_THAT(client.receive("world"), kIsHello);
   }
+}
+
+TEST(HttpServer, AnswersAnyNumberOfRequestsThatComeTogetherInLittleMemory) {
+  constexpr int kRequests = 5'000;
+  const Server server = serve({.memory_bytes = 65'536});
+  std::string requests;
+  for (int i = 1; i < kRequests; ++i) requests += kKeepHello;
+  Client client = connect(server);
+  const std::jthread sender([&] { client.send(requests + kHello); });
+  const std::string answers = client.receive();
+  int count = 0;
+  for (std::size_t at = answers.find("world"); at != std::string::npos; at = answers.find("world", at + 1))
+    ++count;
+  EXPECT_EQ(count, kRequests);
 }
 
 TEST(HttpServer, EndsWhileClientsAreConnected) {

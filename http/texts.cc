@@ -6,7 +6,7 @@ namespace caravan::http {
 namespace {
 
 Reply reply_to(const Request& request, const Texts& texts) {
-  if (request.method != "GET" && request.method != "HEAD") {
+  if (!reads(request)) {
     Reply refused = plain_reply("405 Method Not Allowed");
     refused.fields = {{"Allow", "GET, HEAD"}};
     return refused;
@@ -15,6 +15,10 @@ Reply reply_to(const Request& request, const Texts& texts) {
 }
 
 }  // namespace
+
+bool reads(const Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
 
 Handler serve_texts(Texts texts) {
   return [texts = std::move(texts)](const std::shared_ptr<Exchange>& exchange) {

@@ -14,4 +14,7 @@ using Texts = std::function<std::optional<Reply>(std::string_view path)>;
 
 Handler serve_texts(Texts texts);
 
+// Whether it asks for a text: by GET, or by HEAD for its length and fields alone.
+bool reads(const Request& request);
+
 }  // namespace caravan::http

@@ -8,7 +8,9 @@
 namespace caravan {
 namespace {
 
-constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
+// That of ten thousand jobs takes 20 to 40 MB.
+constexpr std::size_t kTextBytes = std::size_t{128} << 20;  // of all scrapers together
+constexpr std::size_t kScrapersAtOnce = 16;
 
 http::Reply text_reply(bool good, const std::string& text) {
   return {.content_type = http::kPlainText,
@@ -37,7 +39,8 @@ Result<Pages> Pages::serve(const std::string& probes, const std::string& metrics
     if (path != "/metrics") return std::nullopt;
     return http::Reply{http::kMetricsText, text()};
   };
-  auto scraped = http::Server::start(metrics, http::serve_texts(page), {.connections = kScrapersAtOnce});
+  auto scraped = http::Server::start(metrics, http::serve_texts(page),
+                                     {.connections = kScrapersAtOnce, .memory_bytes = kTextBytes});
   if (!scraped) return tl::unexpected(Error{"--metrics: " + scraped.error().message, scraped.error().code});
   log_line(spdlog::level::info, "probes and metrics are served",
            {{"probes", probed->address()}, {"metrics", scraped->address()}});

@@ -35,7 +35,7 @@ std::string scalar_of(const Message& message, const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_BOOL:
       return reflection.GetBool(message, &field) ? "true" : "false";
     case FieldDescriptor::CPPTYPE_ENUM:
-      return reflection.GetEnum(message, &field)->name();
+      return enum_name(*field.enum_type(), reflection.GetEnumValue(message, &field)).value();
     default:
       return yaml_scalar(reflection.GetString(message, &field));
   }

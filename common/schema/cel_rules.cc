@@ -61,7 +61,7 @@ std::optional<std::string> value_text(const Message& message, const FieldDescrip
     case FieldDescriptor::CPPTYPE_BOOL:
       return fmt::format("{}", reflection.GetBool(message, &field));
     case FieldDescriptor::CPPTYPE_ENUM:
-      return reflection.GetEnum(message, &field)->name();
+      return enum_name(*field.enum_type(), reflection.GetEnumValue(message, &field));
     case FieldDescriptor::CPPTYPE_STRING:
       return in_quotes(reflection.GetString(message, &field));
     default:

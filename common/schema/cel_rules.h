@@ -6,6 +6,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ namespace caravan::schema {
 struct UnreliableFields {
   std::vector<std::string> invalid;  // fields with an error
   // Messages with a field that nobody knows: any of their absent fields may be what it was meant to be.
-  std::vector<std::string> incomplete;
+  std::set<std::string> incomplete;
 };
 
 // message: with defaults; root: what it was read from, for the lines.

@@ -98,7 +98,7 @@ class Loader {
     if (is_server_written(type, entry.key)) return note(entry, path, "written by the API server; ignored");
     const FieldDescriptor* field = find_field(type, entry.key);
     if (field == nullptr) {
-      unreliable_.incomplete.push_back(parent);
+      unreliable_.incomplete.insert(parent);
       return mistake(entry, path, unknown_field(type, entry.key));
     }
     const FieldRules& rules = rules_of(*field);

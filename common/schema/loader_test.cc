@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 
+#include <algorithm>
 #include <set>
 
 #include "caravan/v1alpha1/job.pb.h"
@@ -159,6 +160,20 @@ TEST(Loader, AMisspeltRequiredFieldIsOneMistake) {
   const Diagnostics diagnostics = load_message(map("", {scalar("device_s", "4")}), resources);
   ASSERT_THAT(diagnostics.errors, SizeIs(1));
   EXPECT_THAT(diagnostics.errors[0].text, HasSubstr("did you mean devices?"));
+}
+
+// What is known stands behind them. To look for it anew for each of them would take longer than a test may.
+TEST(Loader, TellsOfAnyNumberOfFieldsThatNobodyKnows) {
+  constexpr int kUnknown = 100'000;
+  const std::string name(65, 'x');
+  std::vector<Node> entries;
+  for (int i = 0; i < kUnknown; ++i) entries.push_back(scalar(name + std::to_string(i), "1"));
+  for (const char* known : {"model", "data", "training", "parallelism", "resources", "worker"})
+    entries.push_back(map(known, {}));
+  v1alpha1::JobSpec spec;
+  const Diagnostics diagnostics = load_message(map("", std::move(entries)), spec);
+  const auto is_unknown = [](const Diagnostic& error) { return error.text.starts_with("unknown field"); };
+  EXPECT_EQ(std::ranges::count_if(diagnostics.errors, is_unknown), kUnknown);
 }
 
 TEST(Loader, ANumberWithoutQuotesForADecimalIsTakenWithANote) {

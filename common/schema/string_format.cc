@@ -24,6 +24,18 @@ bool is_dns_label(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_or_digit(c) || c == '-'; });
 }
 
+// RFC 1123, a subdomain.
+bool is_object_name(std::string_view text) {
+  char before = '.';
+  for (const char c : text) {
+    const bool fits =
+        is_lower_or_digit(c) || (c == '-' && before != '.') || (c == '.' && is_lower_or_digit(before));
+    if (!fits) return false;
+    before = c;
+  }
+  return is_lower_or_digit(before);
+}
+
 bool is_environment_name(std::string_view text) {
   if (text.empty() || (text.front() >= '0' && text.front() <= '9')) return false;
   return std::all_of(text.begin(), text.end(),
@@ -66,6 +78,8 @@ bool has_format(const FieldRules& rules, std::string_view text) {
       return !has_control_characters(text);
     case StringFormat::EnvironmentName:
       return is_environment_name(text);
+    case StringFormat::ObjectName:
+      return is_object_name(text);
     default:
       return true;
   }
@@ -102,6 +116,8 @@ std::string describe_format(const FieldRules& rules) {
       return fmt::format("a path{}, without control characters", length);
     case StringFormat::EnvironmentName:
       return fmt::format("a name{}: upper case letters, digits and '_', no digit first", length);
+    case StringFormat::ObjectName:
+      return fmt::format("a name{}: lower case letters and digits, between them '-' or a single '.'", length);
     default:
       return fmt::format("a string{}", length);
   }
@@ -119,6 +135,8 @@ std::string_view pattern_of(StringFormat::Value format) {
       return R"(^[^\x00-\x1F\x7F]+$)";
     case StringFormat::EnvironmentName:
       return "^[A-Z_][A-Z0-9_]*$";
+    case StringFormat::ObjectName:
+      return "^[a-z0-9]+((-+|[.])[a-z0-9]+)*$";
     default:
       return "";
   }

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "common/json.h"
 #include "operator/testing/jobs.h"
+#include "operator/view/progress_status.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -55,6 +60,24 @@ TEST(EndPolicy, TheLastWordsTellOfTheLastStep) {
   ASSERT_TRUE(verdict.last_step);
   EXPECT_EQ(verdict.last_step->step(), 7);
   EXPECT_EQ(verdict.last_step->loss(), 2.5);
+}
+
+TEST(EndPolicy, ALossThatIsNotANumberIsNoneAfterTheLastWordsEither) {
+  v1alpha1::JobResult told;
+  told.set_result("Failed");
+  told.set_reason("NonFiniteLoss");
+  told.mutable_last_step()->set_step(7);
+  told.mutable_last_step()->set_loss(std::numeric_limits<double>::quiet_NaN());
+  told.mutable_last_step()->set_gradient_norm(std::numeric_limits<double>::infinity());
+  PodView failed = ended_pod(0, 1, kStart);
+  failed.last_words = to_json(told);
+  const EndVerdict verdict = judge_end(kFacts, {}, {failed}, kStart);
+  ASSERT_TRUE(verdict.last_step);
+  EXPECT_TRUE(std::isnan(verdict.last_step->loss()));
+  EXPECT_TRUE(std::isnan(verdict.last_step->gradient_norm()));
+  v1alpha1::ProgressStatus shown;
+  show_step(job().spec, *verdict.last_step, kStart, shown);
+  EXPECT_EQ(shown.loss(), "NaN");
 }
 
 TEST(EndPolicy, LastWordsThatCannotBeTrueAreNotHeard) {

@@ -16,8 +16,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using v1alpha1::CoordinatorMessage;
 
-// What is told of the attempts before with each new one.
-constexpr std::size_t kMostEnded = 100;
 // A clean stop waits for the step that runs, at least so long.
 constexpr seconds kCleanStopTimeout{30};
 // With a last checkpoint behind that step: what a pod has for its end, less what the end itself takes.
@@ -198,7 +196,7 @@ void CoordinatorState::conclude_attempt() {
   ended.set_counts(decision.counts);
   if (failure.suspect_node) ended.set_suspect_node(*failure.suspect_node);
   if (failure.shortage) *ended.mutable_shortage() = *failure.shortage;
-  if (ended_.size() > kMostEnded) ended_.pop_front();
+  if (std::ssize(ended_) > policy::kMostEndedAttempts) ended_.pop_front();
   const auto lasted = std::chrono::duration_cast<milliseconds>(now_ - attempt_since_);
   short_attempts_ = policy::short_attempts_after(short_attempts_, made_step_, lasted);
   resume_at_ = now_ + pause_after(failure, short_attempts_, attempt_);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "worker/agent/job_file.h"
@@ -22,9 +24,14 @@ constexpr milliseconds kAcknowledgement{5000};
 // Whole or not at all, since somebody waits for it.
 Status write_address(const std::string& address, const std::string& path) {
   const std::string partial = path + ".partial";
-  std::ofstream(partial) << address << '\n';
+  std::ofstream file(partial);
+  file << address << '\n';
   std::error_code problem;
-  fs::rename(partial, path, problem);
+  if (file.flush()) {
+    fs::rename(partial, path, problem);
+  } else {
+    problem.assign(errno, std::generic_category());
+  }
   if (problem)
     return bad_input(fmt::format("--coordinator-address-file: cannot write {}: {}", path, problem.message()));
   return {};

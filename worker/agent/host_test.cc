@@ -1,6 +1,7 @@
 // Commands that arrive while node 0's part comes and goes; sanitizers judge.
 #include "worker/agent/host.h"
 
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +64,21 @@ TEST(Host, RemembersThatItWasToldToStopBeforeThereWasACoordinator) {
   host.stop_job();
   ASSERT_TRUE(host.start(testing::scripted_job(1, 1, 5), options, std::nullopt));
   test::await([&] { return std::filesystem::exists(options.result_file); });
+}
+
+// A disk may be full.
+TEST(Host, WritesItsAddressAsAWholeOrNotAtAll) {
+  const test::TemporaryFolder folder;
+  AgentOptions options;
+  options.node = 0;
+  options.listen = "unix:" + (folder.path() / "coordinator").string();
+  options.coordinator_address_file = folder.path("address");
+  std::filesystem::create_symlink("/dev/full", folder.path("address.partial"));
+  Host host;
+  const Status started = host.start(testing::scripted_job(1, 1, 5), options, std::nullopt);
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().message, ::testing::EndsWith("/address: No space left on device"));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder.path("address"))));
 }
 
 }  // namespace

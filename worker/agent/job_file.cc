@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <utility>
+#include <vector>
+
 #include "common/file_contents.h"
 #include "common/json_of_any_version.h"
 #include "planner/job_shape.h"
@@ -35,13 +38,23 @@ std::string problem_of(const v1alpha1::JobPlan& job, const AgentOptions& options
 
 // Of a plan that a later version wrote: a choice that the trainer of this version would make otherwise.
 std::string unknown_choice(const v1alpha1::JobPlan& job) {
-  const v1alpha1::Training& training = job.spec().training();
-  const std::pair<int, const char*> choices[] = {
+  const v1alpha1::JobSpec& spec = job.spec();
+  const v1alpha1::Training& training = spec.training();
+  std::vector<std::pair<int, std::string>> choices = {
       {job.plan().activation_checkpointing(), "plan.activationCheckpointing"},
+      {spec.resources().device().kind(), "spec.resources.device.kind"},
       {training.precision(), "spec.training.precision"},
       {training.optimizer().kind(), "spec.training.optimizer.kind"},
       {training.optimizer().state_type(), "spec.training.optimizer.stateType"},
       {training.optimizer().schedule(), "spec.training.optimizer.schedule"}};
+  if (spec.has_checkpoint()) choices.emplace_back(spec.checkpoint().resume(), "spec.checkpoint.resume");
+  const auto& rules = spec.failure_policy().rules_list();
+  for (int i = 0; i < rules.size(); ++i) {
+    choices.emplace_back(rules[i].action(), fmt::format("spec.failurePolicy.rules[{}].action", i));
+    // A rule without a condition would be one for every failure.
+    choices.emplace_back(!rules[i].on_exit_codes().empty() || !rules[i].on_reason().empty(),
+                         fmt::format("spec.failurePolicy.rules[{}]", i));
+  }
   for (const auto& [value, field] : choices) {
     if (value == 0) return fmt::format("{} is not known to this version", field);
   }

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <tuple>
 
 #include "caravan/v1alpha1/options.pb.h"
 #include "common/json.h"
@@ -180,13 +181,29 @@ TEST_F(JobFileTest, APlanOfALaterVersionIsFollowedUnlessItAsksForWhatIsNotKnown)
   training.mutable_optimizer()->set_schedule(v1alpha1::Optimizer::Cosine);
   training.mutable_optimizer()->set_state_type(v1alpha1::Precision::FP32);
   job.mutable_plan()->set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Always);
+  job.mutable_spec()->mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::GPU);
+  job.mutable_spec()->mutable_checkpoint()->set_resume(v1alpha1::Checkpoint::Never);
+  v1alpha1::FailureRule& rule = *job.mutable_spec()->mutable_failure_policy()->add_rules_list();
+  rule.set_on_reason("OutOfMemory");
+  rule.set_action(v1alpha1::FailureRule::Fail);
   std::string text = to_json(job);
   text.insert(1, R"("tuning": {"kernels": "fast"}, )");
   ASSERT_TRUE(read(text)) << read(text).error().message;
   EXPECT_EQ(read(text)->spec().training().steps(), 10);
   EXPECT_TRUE(read_spec(options_));
-  text.replace(text.find("BF16"), 4, "FP06");
-  EXPECT_THAT(read(text).error().message, HasSubstr("spec.training.precision is not known to this version"));
+  const std::tuple<std::string, std::string, std::string> choices[] = {
+      {"BF16", "FP06", "spec.training.precision"},
+      {R"("kind":"GPU")", R"("kind":"TPU")", "spec.resources.device.kind"},
+      {R"("resume":"Never")", R"("resume":"Exact")", "spec.checkpoint.resume"},
+      {R"("action":"Fail")", R"("action":"Wait")", "spec.failurePolicy.rules[0].action"},
+      {R"("onReason")", R"("onNode")", "spec.failurePolicy.rules[0]"}};
+  for (const auto& [known, unknown, field] : choices) {
+    std::string other = text;
+    other.replace(other.find(known), known.size(), unknown);
+    const auto refused = read(other);
+    ASSERT_FALSE(refused) << field;
+    EXPECT_THAT(refused.error().message, HasSubstr(field + " is not known to this version"));
+  }
 }
 
 TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {

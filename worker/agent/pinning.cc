@@ -16,8 +16,8 @@ int ranks_of(const v1alpha1::JobPlan& job, int node) {
 
 // A kubelet gives a pod as many processors as it asks for, and no others, where they are its own.
 bool are_the_pods_own(const v1alpha1::JobSpec& spec, const std::vector<int>& processors) {
-  const Result<std::int64_t> asked = parse_quantity(spec.worker().resources().cpu());
-  return asked && *asked == static_cast<std::int64_t>(processors.size());
+  const Result<std::int64_t> asked = parse_milli_quantity(spec.worker().resources().cpu());
+  return asked && *asked == 1000 * static_cast<std::int64_t>(processors.size());
 }
 
 }  // namespace

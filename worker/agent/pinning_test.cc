@@ -56,6 +56,8 @@ TEST(Pinning, APodOwnsItsProcessorsWhenItHasAsManyAsItAsksFor) {
   EXPECT_EQ(shares("4", {0, 1, 2, 3, 4, 5, 6, 7}), Shares()) << "others run there too";
   EXPECT_EQ(shares("4", {0, 1, 2}), Shares());
   EXPECT_EQ(shares("", {8, 9, 10, 11}), Shares());
+  EXPECT_EQ(shares("4000m", {8, 9, 10, 11}), (Shares{{8, 9}, {10, 11}}));
+  EXPECT_EQ(shares("3500m", {8, 9, 10, 11}), Shares()) << "a kubelet gives whole ones alone";
 }
 
 TEST(Pinning, RanksWithAGpuStayFree) {

@@ -85,7 +85,7 @@ TEST(ReportLog, WhatHappensIsWritten) {
       "first");
   log.tell(event);
   EXPECT_EQ(captured.text(),
-            "info CheckpointFailed: step 3 has no checkpoint, and training goes on: the disk is full\n"
+            "info CheckpointFailed: step 3 has no checkpoint: the disk is full\n"
             "warning RankFailed: rank 1 died [2Jfirst\n")
       << "without what moves the cursor";
 }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "policy/failure_policy.h"
+
 namespace caravan::agent {
 namespace {
 
 // In less than that per step, threads that take turns on a processor differ for no reason of the rank's own.
 constexpr double kLeastExtraSeconds = 0.01;
-// Of an attempt: who has more of them needs the metric to see them all.
-constexpr int kMostStragglersNamed = 16;
 
 // Of `sorted` without the value at `left_out`.
 double median_without(const std::vector<double>& sorted, std::size_t left_out) {
@@ -48,7 +48,7 @@ std::vector<Straggler> StragglerWatch::add(const std::vector<double>& work_secon
   for (int first = 0; first < world_size_; first += ranks_per_stage_) judge_stage(work_seconds, first);
   for (int rank = 0; rank < world_size_; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    if (slow_steps_[index] != kSteps || named_ == kMostStragglersNamed) continue;
+    if (slow_steps_[index] != kSteps || named_ == policy::kMostStragglers) continue;
     ++named_;
     ++slow_steps_[index];  // never at the number again
     named.push_back({.rank = rank, .ratio = ratios_[index]});

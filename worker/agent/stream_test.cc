@@ -1,7 +1,9 @@
 // What a stream keeps while gRPC sends, and how long a client waits before it tries again.
 #include <gmock/gmock.h>
 
+#include <latch>
 #include <set>
+#include <thread>
 
 #include "common/bidi_stream.h"
 #include "worker/agent/backoff.h"
@@ -31,10 +33,11 @@ struct Wire {
 
 struct Sender : BidiStream<Wire, JobReport, JobReport, ReportQueue> {
   explicit Sender(std::size_t max_steps) : BidiStream(ReportQueue(max_steps)) {}
+  Wire& wire() { return *this; }
   // The message that was on its way, which now is sent.
   JobReport sent() {
     const JobReport message = *sending;
-    static_cast<Wire&>(*this).OnWriteDone(true);
+    wire().OnWriteDone(true);
     return message;
   }
   void received(JobReport&) override {}
@@ -53,6 +56,21 @@ TEST(Stream, WhatIsBeingSentStaysWhileTheQueueDropsWhatCameAfterIt) {
   EXPECT_EQ(sender.sent().step().step(), 9'998);
   EXPECT_EQ(sender.sent().step().step(), 9'999);
   EXPECT_EQ(sender.sent().step().step(), 10'000);
+}
+
+TEST(Stream, WhoWaitsUntilAllIsSentIsToldWhenItBreaks) {
+  for (int round = 0; round < 100; ++round) {
+    Sender sender(3);
+    for (const int number : {1, 2}) sender.send(report_of_step(number));
+    sender.wire().OnWriteDone(false);  // and so the second message is not sent either
+    std::latch begun(1);
+    const std::jthread waiting([&] {
+      begun.count_down();
+      sender.wait_until_sent(1h);  // the test's own time limit is the end of waiting
+    });
+    begun.wait();
+    sender.wire().OnReadDone(false);
+  }
 }
 
 TEST(Backoff, DoublesUpToTheLongestAndNoTwoAreInStep) {

@@ -69,15 +69,15 @@ TEST(CustomResource, BoundsEveryStringListAndMap) {
 
 TEST(Patterns, HoldForWhatTheLoaderAccepts) {
   const std::vector<std::string> texts = {
-      "",      "0",    "1",     "-1",   "+1",     "1.5",   "1.",  ".5",  ".",    "1e5",   "1E-05",
-      "1e",    "1e+9", "1.e2",  "0x10", "inf",    ".nan",  "1,5", " 1",  "1 ",   "80Gi",  "80GB",
-      "80gi",  "500m", "1.5Gi", ".5Gi", "-5Gi",   "1Kii",  "a",   "A",   "_",    "a-b",   "a-",
-      "-a",    "a.b",  "9a",    "a9",   "A_9",    "9A",    "a b", "a/b", "../x", "/",     "a\tb",
-      "a\x7F", "\x01", "*.bin", "A-B",  "3e-004", "1e009", "1E",  "1n",  "1u",   "12Ei3", "1e-9",
-      "Gi",    "--1",  "1..5",  "5Ki",  "5E",     "5e",    "5P",  "5Pi",
+      "",       "0",     "1",    "-1",   "+1",   "1.5",   "1.",   ".5",   ".",     "1e5",  "1E-05", "1e",
+      "1e+9",   "1.e2",  "0x10", "inf",  ".nan", "1,5",   " 1",   "1 ",   "80Gi",  "80GB", "80gi",  "500m",
+      "1.5Gi",  ".5Gi",  "-5Gi", "1Kii", "a",    "A",     "_",    "a-b",  "a-",    "-a",   "a.b",   "9a",
+      "a9",     "A_9",   "9A",   "a b",  "a/b",  "../x",  "/",    "a\tb", "a\x7F", "\x01", "*.bin", "A-B",
+      "3e-004", "1e009", "1E",   "1n",   "1u",   "12Ei3", "1e-9", "Gi",   "--1",   "1..5", "5Ki",   "5E",
+      "5e",     "5P",    "5Pi",  "a--b", "a.-b", "a-.b",  "a..b", ".a",   "9.a",
   };
   for (const auto format : {StringFormat::Decimal, StringFormat::Quantity, StringFormat::DnsLabel,
-                            StringFormat::Path, StringFormat::EnvironmentName}) {
+                            StringFormat::Path, StringFormat::EnvironmentName, StringFormat::ObjectName}) {
     FieldRules rules;
     rules.set_format(format);
     const std::regex pattern{std::string(pattern_of(format))};
