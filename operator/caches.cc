@@ -9,17 +9,10 @@
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
 #include "operator/kept_fields.h"
-#include "operator/view/node_view.h"
 #include "operator/view/object_fields.h"
 
 namespace caravan::controller {
 namespace {
-
-// Nodes tell of themselves all the time; only what planning reads matters.
-bool changes_devices(const kube::Change& change) {
-  if (!change.before || !change.after) return true;
-  return read_node(change.before->parse()) != read_node(change.after->parse());
-}
 
 bool is_over(const kube::Json& job) {
   return has_condition(job, conditions::kComplete, "True") || has_condition(job, conditions::kFailed, "True");
@@ -33,17 +26,23 @@ bool is_unplanned(const kube::Json& job) {
 // Of a job that machines alone would not help.
 constexpr std::array<std::string_view, 4> kOtherReasons{reasons::kWaitingForQuota, reasons::kNotAllowed,
                                                         reasons::kNoDomain, reasons::kPodsGated};
-// The same, in words of the scheduler and of the API server that the condition quotes: a claim that is
-// missing or has no volume, a quota that is used up.
-constexpr std::array<std::string_view, 3> kOtherCauses{
-    "persistentvolumeclaim \"", "unbound immediate PersistentVolumeClaims", "exceeded quota"};
+// The same, in words of the scheduler and of the API server that the condition quotes, since neither says it
+// in a field: a claim that is missing or has no volume (of Kubernetes 1.29 to 1.34, plugins/volumebinding),
+// a quota or another rule by which pods may not be made (apimachinery's NewForbidden), a webhook that refuses
+// them.
+constexpr std::array<std::string_view, 5> kOtherCauses{
+    "persistentvolumeclaim \"", "unbound immediate PersistentVolumeClaims", "bound to non-existent pv(s)",
+    " is forbidden: ", "denied the request"};
+// Said also of nodes that a StorageClass leaves out (allowedTopologies), while others are full.
+constexpr std::string_view kNoVolumeThere = "find available persistent volumes to bind";
+constexpr std::string_view kNodeIsFull = "Insufficient ";
 
 bool lacks_something_else(const kube::Json& scheduled) {
   const std::string reason = kube::text_at(scheduled, {"reason"});
   const std::string message = kube::text_at(scheduled, {"message"});
+  const auto says = [&](std::string_view words) { return message.find(words) != std::string::npos; };
   return std::ranges::find(kOtherReasons, reason) != kOtherReasons.end() ||
-         std::ranges::any_of(
-             kOtherCauses, [&](std::string_view cause) { return message.find(cause) != std::string::npos; });
+         std::ranges::any_of(kOtherCauses, says) || (says(kNoVolumeThere) && !says(kNodeIsFull));
 }
 
 std::string created_at(const kube::Json& job) {
@@ -94,7 +93,7 @@ WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer&
       client_, clock_, kube::system_random(), observer_,
       kube::InformerOptions{.path = {.resource = kNodes}, .keep = kept_of_node},
       [this](const kube::Change& change) {
-        if (!changes_devices(change)) return;
+        if (!node_reader_.change(change)) return;
         for (const kube::ObjectKey& job : unplanned_job_keys()) enqueue_(job);
       });
   all_.push_back(nodes_.get());
@@ -208,6 +207,7 @@ Caches WatchedCaches::stores() const {
           .accounts = accounts_->store(),
           .network_policies = network_policies_->store(),
           .nodes = nodes_ ? nodes_->store() : no_nodes_,
+          .node_reader = node_reader_,
           .taken = taken_};
 }
 

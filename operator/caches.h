@@ -78,6 +78,7 @@ class WatchedCaches {
   Enqueue enqueue_;
   Forget forget_;
   kube::Store no_nodes_;
+  NodeReader node_reader_;
   TakenRoom taken_;
   mutable std::mutex mutex_;
   std::set<kube::ObjectKey> unplanned_;

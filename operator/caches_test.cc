@@ -26,6 +26,11 @@ kube::Json waiting_job(
 TEST(JobsThatWaitForMachines, LackNothingElse) {
   EXPECT_TRUE(waits_for_machines(waiting_job()));
   EXPECT_TRUE(waits_for_machines(waiting_job(reasons::kGangTimeout))) << "it asks again later";
+  EXPECT_TRUE(waits_for_machines(waiting_job(
+      reasons::kWaitingForPods,
+      "pod train-0-a1: 0/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind, "
+      "2 Insufficient nvidia.com/gpu")))
+      << "on two of them its class makes volumes";
   EXPECT_FALSE(waits_for_machines(job_object())) << "nobody has looked at it";
   for (const char* reason :
        {reasons::kWaitingForQuota, reasons::kNotAllowed, reasons::kNoDomain, reasons::kPodsGated})
@@ -34,7 +39,12 @@ TEST(JobsThatWaitForMachines, LackNothingElse) {
        {"pod train-0-a1: 0/1 nodes are available: persistentvolumeclaim \"corpus\" not found; create that "
         "claim",
         "pod train-0-a1: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims",
-        "0 of 2 pods have a machine; pods \"train-0-a1\" is forbidden: exceeded quota: q, requested: pods=1"})
+        "pod train-0-a1: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind",
+        "pod train-0-a1: 0/1 nodes are available: 1 node(s) unavailable due to one or more pvc(s) bound to "
+        "non-existent pv(s)",
+        "0 of 2 pods have a machine; pods \"train-0-a1\" is forbidden: exceeded quota: q, requested: pods=1",
+        "0 of 2 pods have a machine; pods \"train-0-a1\" is forbidden: failed quota: q: must specify cpu",
+        "0 of 2 pods have a machine; admission webhook \"policy.example\" denied the request: no such team"})
     EXPECT_FALSE(waits_for_machines(waiting_job(reasons::kWaitingForPods, cause))) << cause;
 }
 

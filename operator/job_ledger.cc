@@ -1,6 +1,7 @@
 #include "operator/job_ledger.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "operator/api/conditions.h"
@@ -9,6 +10,10 @@
 
 namespace caravan::controller {
 namespace {
+
+constexpr std::array kCategories{
+    TimeCategory::kQueue,  TimeCategory::kStartup,         TimeCategory::kRestore, TimeCategory::kProductive,
+    TimeCategory::kRework, TimeCategory::kCheckpointStall, TimeCategory::kStalled, TimeCategory::kTeardown};
 
 double seconds_between(Clock::TimePoint from, Clock::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
@@ -99,6 +104,7 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
   if (advances || !is_of_steps(category)) settle_steps(entry);
   entry.category = category;
   if (entry.category && *entry.category != TimeCategory::kQueue) {
+    for (const TimeCategory each : kCategories) entry.account.seconds.try_emplace(each);
     for (const char* reason : reasons::kOfStops) entry.account.restarts.try_emplace(reason);
   }
   if (status.restarts() <= entry.restarts) return;

@@ -38,12 +38,12 @@ std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatu
 
 class JobLedger {
  public:
+  // Of a job that has started, every category and every reason stands here with 0 before it does with more:
+  // who counts what a counter grows by does not see where it began.
   struct Account {
     kube::ObjectKey job = {};
     std::map<TimeCategory, double> seconds = {};
-    // By reason. Of a job that has started, every reason stands here with 0 before it does with 1: who counts
-    // what a counter grows by does not see where it began.
-    std::map<std::string, int> restarts = {};
+    std::map<std::string, int> restarts = {};  // by reason
   };
 
   // snapshot: what was decided on; status: the decision's. From `now` on the job is what they say.

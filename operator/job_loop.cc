@@ -68,6 +68,7 @@ Reconciler::Outside JobLoop::outside_of_the_reconciler() {
               [this](const std::string& uid, const std::string& request) {
                 jobs_.board().ask_for_checkpoint(uid, request);
               },
+          .ask_to_stop = [this](const std::string& uid) { jobs_.board().ask_to_stop(uid); },
           .gangs_ahead = [this](const Job& job) { return jobs_.caches().gangs_ahead(job); },
           .add_position = [this](const CallContext& context, const Job& job,
                                  QueueView& queue) { jobs_.add_position(context, job, queue); }};

@@ -23,9 +23,9 @@ JobWatch::JobWatch(kube::Client& reader, Clock& clock, kube::Observer& observer,
 
 void JobWatch::take_up_work() {
   leads_ = true;
-  look_at_all_jobs();
-  // The others have their pods; for these somebody waits.
+  // For these somebody waits; the others have their pods.
   for (const kube::ObjectKey& key : caches_.unplanned_job_keys()) queue_.add(key);
+  look_at_all_jobs();
 }
 
 void JobWatch::on_change(const kube::ObjectKey& job) {

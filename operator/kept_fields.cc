@@ -8,6 +8,7 @@
 #include <span>
 
 #include "common/utf8.h"
+#include "kube/api/names.h"
 #include "kube/api/object.h"
 #include "operator/api/cancellation.h"
 #include "operator/api/names.h"
@@ -27,13 +28,12 @@ using kube::texts_at;
 using Names = std::initializer_list<std::string_view>;
 
 // The API server takes references to owners with names and UIDs of any length.
-constexpr std::size_t kLongestName = 253;
 constexpr std::size_t kLongestUid = 64;
 
 const Json* job_that_controls(const Json& child) {
   const Json* owner = kube::controller_of(child);
   if (owner == nullptr || kube::text_at(*owner, {"kind"}) != kKind) return nullptr;
-  if (kube::text_at(*owner, {"name"}).size() > kLongestName) return nullptr;
+  if (kube::text_at(*owner, {"name"}).size() > kube::kLongestName) return nullptr;
   if (kube::text_at(*owner, {"uid"}).size() > kLongestUid) return nullptr;
   const std::string group = fmt::format("{}/", kGroup);
   return kube::text_at(*owner, {"apiVersion"}).compare(0, group.size(), group) == 0 ? owner : nullptr;

@@ -66,8 +66,8 @@ void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
   app.add_flag("--assigned-users", options.platform_assigns_users,
                "The platform assigns worker pods their users and groups, as OpenShift does");
   app.add_flag("--allow-host-network", options.allow_host_network,
-               "Let jobs use the network of their nodes (worker.hostNetwork); installed for the cluster, in "
-               "namespaces labelled training.caravan.dev/host-network=enabled only");
+               "Let jobs use the network of their nodes (worker.hostNetwork); with the admission policies, "
+               "in namespaces labelled training.caravan.dev/host-network=enabled only");
   app.add_option("--cores-per-gpu", options.cores_per_gpu,
                  "Cores that a worker pod asks for with each GPU when its job does not say; 0: none")
       ->capture_default_str()

@@ -24,10 +24,17 @@ QueuePositions::Answer QueuePositions::find(const CallContext& context, const st
   // Of one that is not known yet others hear, meanwhile, that they may be told later.
   const auto known = queues_.try_emplace(key, Queue{.may_be_told = true}).first;
   if (clock_.now() < known->second.good_until) return known->second.answer_for(workload);
-  known->second.good_until = clock_.now() + kPatience;
-  lock.unlock();
-  Queue asked = ask(context, name_space, queue);
-  lock.lock();
+  Queue asked{.may_be_told = true, .good_until = silent_until_};
+  if (clock_.now() >= silent_until_) {
+    known->second.good_until = clock_.now() + kPatience;
+    const bool was_silent = silent_until_ != Clock::TimePoint{};
+    if (was_silent) silent_until_ = known->second.good_until;  // one asks whether it answers again
+    lock.unlock();
+    asked = ask(context, name_space, queue);
+    lock.lock();
+    const bool fails = !asked.is_told && asked.may_be_told;
+    silent_until_ = fails ? asked.good_until : Clock::TimePoint{};
+  }
   if (queues_.size() > kMostQueues)
     std::erase_if(queues_, [&](const auto& each) { return clock_.now() >= each.second.good_until; });
   Queue& now = queues_[key];

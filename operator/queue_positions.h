@@ -1,8 +1,9 @@
 // The places of Workloads in their queues, as Kueue's visibility server tells them.
 //
 // It can be asked only, not watched, and answers for a whole queue, so an answer serves all jobs of the queue
-// for a while. A cluster without that server, or without the right to ask it, has no places. Safe from
-// several threads.
+// for a while. A cluster without that server, or without the right to ask it, has no places; where it fails,
+// no other queue is asked for a while, since each that waits for it in vain takes a worker. Safe from several
+// threads.
 #pragma once
 
 #include <map>
@@ -41,6 +42,7 @@ class QueuePositions {
   Clock& clock_;
   std::mutex mutex_;
   std::map<std::pair<std::string, std::string>, Queue> queues_;  // by namespace and name
+  Clock::TimePoint silent_until_{};                              // the server; {}: it answers
 };
 
 }  // namespace caravan::controller

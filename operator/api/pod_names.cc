@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "kube/api/names.h"
+
 namespace caravan::controller {
 namespace {
-
-constexpr std::size_t kLongestName = 253;  // that the API server takes
 
 bool take(std::string_view& text, std::string_view start) {
   if (!text.starts_with(start)) return false;
@@ -28,7 +28,7 @@ std::string pod_name(std::string_view job, int node, int attempt) {
 }
 
 bool is_pod_of(std::string_view job, std::string_view pod) {
-  if (pod.size() > kLongestName) return false;
+  if (pod.size() > kube::kLongestName) return false;
   return take(pod, job) && take(pod, "-") && take_number(pod) && take(pod, "-a") && take_number(pod) &&
          pod.empty();
 }

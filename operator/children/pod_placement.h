@@ -11,7 +11,8 @@
 
 namespace caravan::controller {
 
-inline constexpr int kHeaviestPreference = 100;  // of those of a pod
+inline constexpr int kHeaviestPreference = 100;                // of those of a pod
+inline constexpr char kHostname[] = "kubernetes.io/hostname";  // a label that each machine has for itself
 
 struct PodPlacement {
   std::map<std::string, std::string> node_selector = {};

@@ -143,7 +143,7 @@ class Decider {
     if (workload && !is_wanted)
       decision_.effects.emplace_back(DeleteChild{kWorkloads, workload->name, workload->uid});
     if (!is_wanted || seen_.queue.api != QueueView::Api::kServed || workload) return;
-    const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
+    const PlanVerdict verdict = judge_plan(job_, *seen_.nodes);
     if (!verdict.plan) return;
     decision_.effects.emplace_back(
         CreateChild{kWorkloads, workload_intent(job_, *verdict.plan, seen_.queue.priority, settings_)});
@@ -152,7 +152,7 @@ class Decider {
   // False: there is none.
   bool plan() {
     if (is_planned_anew(job_)) status().clear_plan();
-    const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
+    const PlanVerdict verdict = judge_plan(job_, *seen_.nodes);
     if (verdict.plan) remember_plan(verdict);
     carry_out(verdict);
     return verdict.plan.has_value();
@@ -295,7 +295,8 @@ class Decider {
       status().set_worker_image(usual_image(decision_.plan, settings_));
   }
 
-  // False: there is none that the pods could be made for.
+  // False: there is none that the pods could be made for, or not yet, as a pod that is to leave another may
+  // still get its machine there, where the rest of its copy belongs then.
   bool choose_domains() {
     domains_ = judge_domains(seen_, decision_.plan, settings_);
     take(domains_);
@@ -303,7 +304,7 @@ class Decider {
     if (provider != v1alpha1::Gang::Kueue) decision_.placement = domains_.placement;
     if (provider == v1alpha1::Gang::Volcano || provider == v1alpha1::Gang::Coscheduling)
       join_pod_group(job_, decision_.placement);
-    return domains_.course == Course::kGoesOn;
+    return domains_.course == Course::kGoesOn && domains_.effects.empty();
   }
 
   // At once with what else users see change, and when no pod is left that could make more.

@@ -12,6 +12,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(Decide, AResultThatCameBeforeTheSuspensionEndsTheJob) {
   Snapshot snapshot = running_job();
@@ -309,16 +310,39 @@ TEST(Decide, APodWithoutAMachineGoesWithItsJob) {
 }
 
 // Its coordinator would begin another attempt.
-TEST(Decide, PodsOfAJobThatTheOperatorGivesUpGoAtOnce) {
-  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 0})");
-  v1alpha1::JobEvent& died = snapshot.progress->event.emplace();
-  died.set_attempt(1);
-  died.set_reason(reasons::kRankFailed);
-  died.set_restarting(true);
-  died.set_counts(true);
-  const Decision failed = decide_at(snapshot);
+class OneRestartTooMany : public ::testing::Test {
+ protected:
+  OneRestartTooMany() {
+    v1alpha1::JobEvent& died = snapshot_.progress->event.emplace();
+    died.set_attempt(1);
+    died.set_reason(reasons::kRankFailed);
+    died.set_restarting(true);
+    died.set_counts(true);
+  }
+
+  Snapshot snapshot_ = running_job(R"(, "failurePolicy": {"maxRestarts": 0})");
+};
+
+TEST_F(OneRestartTooMany, HasTheCoordinatorEndItsAgentsSoThatTheirLogsStay) {
+  const Decision failed = decide_at(snapshot_);
   EXPECT_EQ(condition(failed, conditions::kFailed).reason(), reasons::kMaxRestartsReached);
-  EXPECT_THAT(effects_of(failed), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_THAT(effects_of(failed), ElementsAre("ask to stop"));
+  snapshot_.job.status = failed.status;
+  const Decision waiting = decide_at(snapshot_, kStart + 19s);
+  EXPECT_THAT(effects_of(waiting), ElementsAre("ask to stop"));
+  EXPECT_EQ(waiting.look_again, 1s);
+  EXPECT_THAT(effects_of(decide_at(snapshot_, kStart + 20s)),
+              ElementsAre("delete train-0-a1", "delete train-1-a1"))
+      << "their devices are for others";
+  snapshot_.progress->result.emplace().set_result(reasons::kInterrupted);
+  snapshot_.pods[0] = ended_pod(0, 130, kStart);
+  EXPECT_THAT(effects_of(decide_at(snapshot_, kStart + 19s)), Not(Contains("delete train-1-a1")))
+      << "it has heard that the job is over";
+}
+
+TEST_F(OneRestartTooMany, EndsPodsAtOnceWhereNobodyCanTellThemTo) {
+  snapshot_.pods[0].gone_by = kStart + 30s;
+  EXPECT_THAT(effects_of(decide_at(snapshot_)), ElementsAre("delete train-1-a1")) << "no coordinator is left";
 }
 
 TEST(Decide, NothingIsMadeAgainAfterTheEnd) {

@@ -145,7 +145,8 @@ TEST(Decide, APlanThatIsGoneIsMadeAgainFromTheStatusAsItWas) {
   Snapshot snapshot = running_job();
   const std::string before = snapshot.plan->fingerprint;
   snapshot.plan.reset();
-  snapshot.nodes = {{.name = "new", .allocatable = {{"memory", 1}}}};  // on which nothing would fit
+  // On which nothing would fit.
+  snapshot.nodes = shared({NodeView{.name = "new", .allocatable = {{"memory", 1}}}});
   const Decision decision = decide_at(snapshot);
   EXPECT_THAT(effects_of(decision), ElementsAre("create configmaps/train-plan"));
   EXPECT_EQ(fingerprint_of(*written_plan(decision)), before);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <variant>
 
 #include "operator/api/job_conditions.h"
 #include "operator/api/job_queue.h"
@@ -14,7 +15,7 @@
 #include "operator/children/worker_pod.h"
 #include "operator/controller/domain_choice.h"
 #include "operator/controller/pods_policy.h"
-#include "operator/view/domain_survey.h"
+#include "operator/view/node_view.h"
 
 namespace caravan::controller {
 namespace {
@@ -77,10 +78,10 @@ int nodes_of_largest_copy(const ReplicaGroups& replicas) {
 // elsewhere too (a RuntimeClass, the namespace, a webhook), and where no copy could stand without them taints
 // count as tolerated.
 std::vector<Domain> survey(const Snapshot& seen, WantedRoom wanted, int copy) {
-  std::vector<Domain> domains = survey_domains(seen.job, wanted, seen.nodes, seen.taken);
+  std::vector<Domain> domains = survey_domains(seen.job, wanted, *seen.nodes, seen.taken);
   if (std::ranges::none_of(domains, [copy](const Domain& domain) { return domain.capacity >= copy; })) {
     wanted.tolerates_all = true;
-    domains = survey_domains(seen.job, wanted, seen.nodes, seen.taken);
+    domains = survey_domains(seen.job, wanted, *seen.nodes, seen.taken);
   }
   for (Domain& domain : domains) {
     const auto asked = seen.asked_of_domains.find(domain_name(domain.node_labels));
@@ -134,6 +135,19 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
   verdict.message = say_no_room(seen.job, choice, replicas);
   if (!verdict.message.empty()) verdict.look_again = kRoomMayCome;
   return verdict;
+}
+
+DomainDemands asked_by_new_pods(const Job& job, const Decision& decision, const Settings& settings) {
+  DomainDemands asked;
+  const bool is_chosen_here = gang_provider(job) != v1alpha1::Gang::Kueue;
+  if (!is_chosen_here || decision.placement.domain_of_node.empty()) return asked;
+  const Demand of_a_pod = wanted_room(job, decision.plan, settings).of_a_pod;
+  for (const Effect& effect : decision.effects) {
+    const auto* pod = std::get_if<CreatePod>(&effect);
+    const std::string domain = pod == nullptr ? "" : domain_of(decision.placement, pod->node);
+    if (!domain.empty()) add_demand(of_a_pod, asked[domain]);
+  }
+  return asked;
 }
 
 std::string say_what_stands_apart(const Snapshot& seen, const v1alpha1::JobPlan& plan) {

@@ -2,10 +2,11 @@
 //
 // Copies only exchange gradients, so each may stand elsewhere; the nodes of one copy stay together. A domain
 // is chosen by the room that it has now beside other jobs of Caravan, the tightest first, before a pod is
-// made, and stays the copy's as long as one of its pods is bound there. Pods that wait in a domain that must
-// be theirs are made again for another that has room sooner. What others run there is not known: pods that
-// find no machine after all are given back (gang_policy.h), and made in another domain then; where none of
-// the job has one they stay. Pure.
+// made, which the other jobs see at once (domain_claims.h), and stays the copy's as long as one of its pods
+// is bound there. Pods that wait in a domain that must be theirs are made again for another that has room
+// sooner, when all of them are gone. What others run there is not known: pods that find no machine after all
+// are given back (gang_policy.h), and made in another domain then; where none of the job has one they stay.
+// Pure.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@
 #include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
 #include "operator/controller/verdict.h"
+#include "operator/view/domain_survey.h"
 
 namespace caravan::controller {
 
@@ -28,6 +30,9 @@ struct DomainVerdict : Verdict {
 };
 DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                             const Settings& settings);
+
+// What the pods that are made by a decision ask of the domains that were chosen for them here.
+DomainDemands asked_by_new_pods(const Job& job, const Decision& decision, const Settings& settings);
 
 // Which copies stand in several domains, as Preferred allows, whoever chose these; empty: none.
 std::string say_what_stands_apart(const Snapshot& snapshot, const v1alpha1::JobPlan& plan);

@@ -6,6 +6,7 @@
 #include "operator/api/conditions.h"
 #include "operator/children/replica_groups.h"
 #include "operator/controller/decide.h"
+#include "operator/testing/decisions.h"
 #include "operator/testing/jobs.h"
 #include "operator/view/domain_survey.h"
 
@@ -13,9 +14,12 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1alpha1::JobPlan plan_of(int tensor, int data, int pipeline, int per_node) {
   v1alpha1::JobPlan plan;
@@ -81,8 +85,11 @@ DomainVerdict judged(const Snapshot& snapshot) {
   return judge_domains(snapshot, plan, settings());
 }
 
+constexpr char kVersionSeen[] = "7";
+
 PodView waiting_pod(int node, const std::string& rack) {
   PodView pod = running_pod(node);
+  pod.version = kVersionSeen;
   pod.phase = PodPhase::kPending;
   pod.machine.clear();
   pod.domain = domain_name({{"rack", rack}});
@@ -92,8 +99,8 @@ PodView waiting_pod(int node, const std::string& rack) {
 
 TEST(DomainPolicy, EachCopyGetsTheTightestDomainWithRoomForIt) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "large"), node("b", "large"), node("c", "large"),
-                    node("d", "small"), node("e", "small"), node("f", "tiny")};
+  snapshot.nodes = shared({node("a", "large"), node("b", "large"), node("c", "large"), node("d", "small"),
+                           node("e", "small"), node("f", "tiny")});
   EXPECT_EQ(racks(judged(snapshot)), "small large small large");
   EXPECT_THAT(judged(snapshot).message, IsEmpty());
   snapshot.taken["e"]["cpu"] = kEightCores;
@@ -104,7 +111,7 @@ TEST(DomainPolicy, EachCopyGetsTheTightestDomainWithRoomForIt) {
 
 TEST(DomainPolicy, RequiredNeverStraddlesAndPreferredSaysThatItMay) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r3")};
+  snapshot.nodes = shared({node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r3")});
   const DomainVerdict required = judged(snapshot);
   EXPECT_EQ(racks(required), "r1 r2 r1 r2") << "the second copy waits in one domain";
   EXPECT_FALSE(required.placement.domains_are_preferred);
@@ -119,7 +126,7 @@ TEST(DomainPolicy, RequiredNeverStraddlesAndPreferredSaysThatItMay) {
 
 TEST(DomainPolicy, APodThatIsReplacedGoesToTheDomainOfItsCopy) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+  snapshot.nodes = shared({node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")});
   PodView living = running_pod(0);
   living.domain = domain_name({{"rack", "r2"}});
   ASSERT_TRUE(living.bound());
@@ -130,11 +137,12 @@ TEST(DomainPolicy, APodThatIsReplacedGoesToTheDomainOfItsCopy) {
 TEST(DomainPolicy, ACopyKeepsItsDomainAlsoWhereNoOtherMachineOfItTakesPods) {
   for (const bool is_tainted : {false, true}) {
     Snapshot snapshot = job_of_two_copies("Required");
-    snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+    std::vector<NodeView> nodes{node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
     for (const std::size_t closed : {2U, 3U}) {
-      snapshot.nodes[closed].usable = is_tainted;
-      if (is_tainted) snapshot.nodes[closed].taints = {Taint{.key = "repair", .effect = "NoSchedule"}};
+      nodes[closed].usable = is_tainted;
+      if (is_tainted) nodes[closed].taints = {Taint{.key = "repair", .effect = "NoSchedule"}};
     }
+    snapshot.nodes = shared(nodes);
     PodView living = running_pod(0);
     living.domain = domain_name({{"rack", "r2"}});
     snapshot.pods = {living};
@@ -142,17 +150,33 @@ TEST(DomainPolicy, ACopyKeepsItsDomainAlsoWhereNoOtherMachineOfItTakesPods) {
   }
 }
 
-// The names of the pods that are to ask for another domain.
+// One copy of two nodes, each of which has a machine for itself.
+Snapshot job_of_one_copy() {
+  return new_job(R"(, "parallelism": {"mode": "Manual", "tensor": 2, "pipeline": 2, "data": 1},
+      "worker": {"resources": {"cpu": "8"}},
+      "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+}
+
+void issue_certificates(Snapshot& snapshot) {
+  snapshot.job.status.mutable_certificates()->set_set(kCertificates);
+  snapshot.job.status.mutable_certificates()->set_issue_time(to_text(kStart));
+}
+
+// The names of the pods that are to ask for another domain, and none that has got a machine meanwhile.
 std::vector<std::string> strays(const DomainVerdict& verdict) {
   std::vector<std::string> names;
-  for (const Effect& effect : verdict.effects) names.push_back(std::get<DeletePod>(effect).name);
+  for (const Effect& effect : verdict.effects) {
+    const auto& pod = std::get<DeletePod>(effect);
+    EXPECT_EQ(pod.version, kVersionSeen);
+    names.push_back(pod.name);
+  }
   return names;
 }
 
 TEST(DomainPolicy, WhoWaitsInAFullDomainGoesToOneThatHasRoomSooner) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
-                    node("d", "r2"), node("e", "r3"), node("f", "r3")};
+  snapshot.nodes = shared(
+      {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2"), node("e", "r3"), node("f", "r3")});
   for (const char* full : {"a", "c", "e"}) snapshot.taken[full]["cpu"] = kEightCores;
   ASSERT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
   for (int index = 0; index < 4; ++index)
@@ -177,8 +201,8 @@ TEST(DomainPolicy, WhoWaitsInAFullDomainGoesToOneThatHasRoomSooner) {
 
 TEST(DomainPolicy, WherePodsOfOtherJobsWaitNoOthersAreSentButThoseThatAreThereStay) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2"),
-                    node("e", "r3"), node("f", "r3"), node("g", "r3")};
+  snapshot.nodes = shared({node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2"),
+                           node("e", "r3"), node("f", "r3"), node("g", "r3")});
   ASSERT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
   snapshot.asked_of_domains[domain_name({{"rack", "r1"}})] = {{"cpu", 12000}};
   EXPECT_EQ(racks(judged(snapshot)), "r2 r3 r2 r3") << "they need a machine and a half";
@@ -187,10 +211,46 @@ TEST(DomainPolicy, WherePodsOfOtherJobsWaitNoOthersAreSentButThoseThatAreThereSt
   EXPECT_THAT(strays(judged(snapshot)), IsEmpty());
 }
 
+// A pod that is to go there may get its machine first, and stay.
+TEST(DomainPolicy, PodsOfACopyAreMadeForAnotherDomainOnceNoneIsLeftInTheOldOne) {
+  Snapshot snapshot = job_of_one_copy();
+  snapshot.nodes = shared({node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")});
+  for (const char* full : {"a", "b"}) snapshot.taken[full]["cpu"] = kEightCores;
+  snapshot.pods = {waiting_pod(0, "r1")};
+  issue_certificates(snapshot);
+  EXPECT_THAT(effects_of(decide_at(snapshot)),
+              AllOf(Contains("delete train-0-a1"), Not(Contains("create pods/train-1-a1"))));
+  snapshot.pods.clear();
+  EXPECT_THAT(effects_of(decide_at(snapshot)),
+              AllOf(Contains("create pods/train-0-a1"), Contains("create pods/train-1-a1")));
+}
+
+TEST(DomainPolicy, WhatTheNewPodsOfOneJobAskForIsLeftToThemByTheNext) {
+  Snapshot snapshot = job_of_one_copy();
+  snapshot.nodes = shared({node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")});
+  const auto racks_asked = [&] {
+    std::vector<std::string> racks;
+    const Decision decision = decide_at(snapshot);
+    for (const auto& [domain, asked] : asked_by_new_pods(snapshot.job, decision, settings())) {
+      EXPECT_EQ(amount_of(asked, "cpu"), 2 * kEightCores);
+      racks.push_back(domain);
+    }
+    return racks;
+  };
+  const std::string first = domain_name({{"rack", "r1"}});
+  const std::string second = domain_name({{"rack", "r2"}});
+  EXPECT_THAT(racks_asked(), ElementsAre(first));
+  snapshot.asked_of_domains[first] = {{"cpu", 2 * kEightCores}};
+  EXPECT_THAT(racks_asked(), ElementsAre(second));
+  snapshot.pods = {waiting_pod(0, "r2"), waiting_pod(1, "r2")};
+  issue_certificates(snapshot);
+  EXPECT_THAT(racks_asked(), IsEmpty()) << "these say so themselves";
+}
+
 // Their pods may wait for a claim that nobody makes.
 TEST(DomainPolicy, RoomThatPodsOfOtherJobsWaitForIsTakenWhereThereIsNoOther) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+  snapshot.nodes = shared({node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")});
   for (const char* rack : {"r1", "r2"})
     snapshot.asked_of_domains[domain_name({{"rack", rack}})] = {{"cpu", 2 * kEightCores}};
   EXPECT_EQ(racks(judged(snapshot)), "r1 r2 r1 r2");
@@ -200,8 +260,8 @@ TEST(DomainPolicy, RoomThatPodsOfOtherJobsWaitForIsTakenWhereThereIsNoOther) {
 // However long they wait: cluster autoscalers look at them.
 TEST(DomainPolicy, PodsThatFindNoMachineStayWhereThereIsRoomForThem) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
-                    node("d", "r2"), node("e", "r3"), node("f", "r3")};
+  snapshot.nodes = shared(
+      {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2"), node("e", "r3"), node("f", "r3")});
   snapshot.pods = {waiting_pod(0, "r1"), waiting_pod(2, "r1")};
   for (const auto provider : {v1alpha1::Gang::None, v1alpha1::Gang::Volcano}) {
     v1alpha1::Scheduling& scheduling = *snapshot.job.spec.mutable_scheduling();
@@ -216,8 +276,8 @@ TEST(DomainPolicy, PodsThatFindNoMachineStayWhereThereIsRoomForThem) {
 
 TEST(DomainPolicy, AGangThatHasSomeOfItsMachinesGivesThemBackAndTriesElsewhereThen) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
-                    node("d", "r2"), node("e", "r3"), node("f", "r3")};
+  snapshot.nodes = shared(
+      {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2"), node("e", "r3"), node("f", "r3")});
   snapshot.pods = {waiting_pod(0, "r1"), running_pod(1), waiting_pod(2, "r1"), running_pod(3)};
   snapshot.pods[1].domain = snapshot.pods[3].domain = domain_name({{"rack", "r2"}});
   EXPECT_THAT(strays(judged(snapshot)), IsEmpty());
@@ -248,9 +308,10 @@ TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere)
 
 TEST(DomainPolicy, MachinesThatTheJobCannotHaveDoNotCount) {
   Snapshot snapshot = job_of_two_copies("Preferred");
-  snapshot.nodes = {node("a", "r1"),    node("b", "r1"), node("c", "r2", 4),
-                    node("d", "r2", 4), node("e", "r3"), node("f", "r3")};
-  snapshot.nodes[0].usable = false;
+  NodeView closed = node("a", "r1");
+  closed.usable = false;
+  snapshot.nodes = shared(
+      {closed, node("b", "r1"), node("c", "r2", 4), node("d", "r2", 4), node("e", "r3"), node("f", "r3")});
   EXPECT_EQ(racks(judged(snapshot)), "r3 - r3 -") << "r2 has small nodes, r1 one too few";
 }
 
@@ -290,16 +351,20 @@ TEST(DomainPolicy, TaintedMachinesHaveRoomForWhoToleratesThem) {
 // As a RuntimeClass or a webhook does.
 TEST(DomainPolicy, WhereOnlyTaintedMachinesHaveRoomSomebodyElseMayAddTolerations) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r2"), node("c", "r2"), node("d", "r3"), node("e", "r3")};
-  for (std::size_t i = 1; i < snapshot.nodes.size(); ++i)
-    snapshot.nodes[i].taints = {Taint{.key = "training", .effect = "NoSchedule"}};
+  std::vector<NodeView> nodes{node("a", "r1"), node("b", "r2"), node("c", "r2"), node("d", "r3"),
+                              node("e", "r3")};
+  for (std::size_t i = 1; i < nodes.size(); ++i)
+    nodes[i].taints = {Taint{.key = "training", .effect = "NoSchedule"}};
+  snapshot.nodes = shared(nodes);
   EXPECT_EQ(racks(judged(snapshot)), "r2 r3 r2 r3");
   EXPECT_THAT(judged(snapshot).message, IsEmpty());
-  snapshot.nodes[1].usable = false;
+  nodes[1].usable = false;
+  snapshot.nodes = shared(nodes);
   EXPECT_THAT(judged(snapshot).message, HasSubstr("1 of 2 copies")) << "a cordon holds for all";
-  snapshot.nodes[1].usable = true;
-  snapshot.nodes[1].taints.clear();
-  snapshot.nodes[2].taints.clear();
+  nodes[1].usable = true;
+  nodes[1].taints.clear();
+  nodes[2].taints.clear();
+  snapshot.nodes = shared(nodes);
   EXPECT_THAT(judged(snapshot).message, HasSubstr("1 of 2 copies")) << "r2 would do without";
 }
 

@@ -57,6 +57,9 @@ struct CreatePod {
 struct DeletePod {
   std::string name;
   std::string uid;
+  // Of a pod that is deleted since it has no machine, the resourceVersion that was seen: one that has changed
+  // stays, and is decided on anew when that is seen. Empty: whatever has become of it.
+  std::string version = {};
 };
 struct DeleteJob {};
 // Of its coordinator, when that reports next: again with each decision until it is answered, since whoever
@@ -64,8 +67,10 @@ struct DeleteJob {};
 struct AskForCheckpoint {
   std::string request;
 };
+// Of its coordinator, which ends all agents: it hears of it at once, if it reports.
+struct AskToStop {};
 using Effect = std::variant<CreateChild, ApplyChild, MergeStatus, DeleteChild, CreatePod, DeletePod,
-                            DeleteJob, AskForCheckpoint>;
+                            DeleteJob, AskForCheckpoint, AskToStop>;
 
 struct Decision {
   v1alpha1::JobStatus status = {};

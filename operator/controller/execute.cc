@@ -253,19 +253,21 @@ Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
 }
 
 Executor::Done Executor::carry_out(const Task& task, const DeletePod& effect) {
-  return remove(task, kube::kPods, effect.name, effect.uid);
+  return remove(task, kube::kPods, effect.name, {.uid = effect.uid, .resource_version = effect.version});
 }
 
 Executor::Done Executor::carry_out(const Task& task, const DeleteChild& effect) {
-  return remove(task, effect.resource, effect.name, effect.uid);
+  return remove(task, effect.resource, effect.name, {.uid = effect.uid});
 }
 
 Executor::Done Executor::remove(const Task& task, const kube::Resource& resource, const std::string& name,
-                                const std::string& uid) {
-  const auto removed = client_.remove(task.context, path_of(task.job, resource), name, {.uid = uid});
-  if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
-    return failed(removed.error());
-  writes_.deleted(task.job.uid, uid, clock_.now());  // that one is gone in any case
+                                const kube::DeleteOptions& options) {
+  const auto removed = client_.remove(task.context, path_of(task.job, resource), name, options);
+  const bool has_changed = !removed && removed.error().is_conflict();
+  if (!removed && !removed.error().is_not_found() && !has_changed) return failed(removed.error());
+  // One of another version may stay: what has changed in it is a reason to look again when the caches see it.
+  if (has_changed && !options.resource_version.empty()) return {};
+  writes_.deleted(task.job.uid, options.uid, clock_.now());  // that one is gone in any case
   return {};
 }
 
@@ -292,6 +294,11 @@ Executor::Done Executor::carry_out(const Task& task, const DeleteJob&) {
 
 Executor::Done Executor::carry_out(const Task& task, const AskForCheckpoint& effect) {
   ask_for_checkpoint_(task.job.uid, effect.request);
+  return {};
+}
+
+Executor::Done Executor::carry_out(const Task& task, const AskToStop&) {
+  ask_to_stop_(task.job.uid);
   return {};
 }
 

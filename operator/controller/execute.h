@@ -45,16 +45,19 @@ class Executor {
   // Beside the threads of the workers; the client has 64 connections, and tokens and events need some.
   static constexpr std::ptrdiff_t kHelpers = 31;
 
-  // tell: the notes of effects that were carried out. ask_for_checkpoint: by the job's UID and the request.
+  // tell: the notes of effects that were carried out. ask_for_checkpoint: by the job's UID and the request;
+  // ask_to_stop: by the UID.
   Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock, Settings settings,
            std::function<void(const Job&, const Note&)> tell,
-           std::function<void(const std::string&, const std::string&)> ask_for_checkpoint)
+           std::function<void(const std::string&, const std::string&)> ask_for_checkpoint,
+           std::function<void(const std::string&)> ask_to_stop)
       : client_(client),
         writes_(writes),
         clock_(clock),
         settings_(std::move(settings)),
         tell_(std::move(tell)),
-        ask_for_checkpoint_(std::move(ask_for_checkpoint)) {}
+        ask_for_checkpoint_(std::move(ask_for_checkpoint)),
+        ask_to_stop_(std::move(ask_to_stop)) {}
 
   // `job`: as it was observed.
   Executed run(const CallContext& context, const Job& job, const Decision& decision);
@@ -97,10 +100,11 @@ class Executor {
   Done carry_out(const Task& task, const DeletePod& effect);
   Done carry_out(const Task& task, const DeleteJob& effect);
   Done carry_out(const Task& task, const AskForCheckpoint& effect);
+  Done carry_out(const Task& task, const AskToStop& effect);
   Done check_ownership(const Task& task, const CreateChild& effect);
   Done restore(const Task& task, const CreateChild& effect, const std::string& uid);
   Done remove(const Task& task, const kube::Resource& resource, const std::string& name,
-              const std::string& uid);
+              const kube::DeleteOptions& options);
   Done make_anew(const Task& task, const ApplyChild& effect);
   void tell(const Job& job, const std::vector<Note>& notes);
   void remember(const Job& job, const kube::Resource& resource, const kube::Json& written);
@@ -111,6 +115,7 @@ class Executor {
   Settings settings_;
   std::function<void(const Job&, const Note&)> tell_;
   std::function<void(const std::string&, const std::string&)> ask_for_checkpoint_;
+  std::function<void(const std::string&)> ask_to_stop_;
   std::counting_semaphore<> helpers_{kHelpers};
   std::mutex mutex_;
   std::map<std::string, UnfinishedSet> unfinished_;  // by job UID

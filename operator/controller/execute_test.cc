@@ -12,6 +12,7 @@
 #include "operator/children/plan_object.h"
 #include "operator/controller/reconciler.h"
 #include "operator/testing/model_cluster.h"
+#include "operator/view/pod_view.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -211,6 +212,30 @@ TEST(Batches, OfManyJobsAtOnceLeaveConnectionsToOthers) {
   EXPECT_THAT(world.cluster.pods(), SizeIs(100 * kWorkers));
   EXPECT_LE(world.crowd.most(), kWorkers + Executor::kHelpers);
   EXPECT_GT(world.crowd.most(), kWorkers) << "there are helpers";
+}
+
+TEST(Deletions, OfPodsThatHaveNoMachineLeaveTheOneThatHasGotItMeanwhile) {
+  World world(2);
+  ASSERT_TRUE(world.reconcile());
+  const Job job = read_job(world.cluster.job());
+  Decision decision{.status = job.status};
+  for (const auto& [name, pod] : world.cluster.pods()) {
+    const PodView view = read_pod(pod);
+    decision.effects.emplace_back(DeletePod{view.name, view.uid, view.version});
+  }
+  world.cluster.bind("train-0-a1");
+  kube::OwnWrites writes;
+  Executor executor(
+      world.client, writes, world.clock, settings(), [](const Job&, const Note&) {},
+      [](const std::string&, const std::string&) {}, [](const std::string&) {});
+  EXPECT_TRUE(executor.run({}, job, decision) == Extent::kWhole) << "the others do not wait for a fresh look";
+  EXPECT_THAT(world.cluster.pods(), ElementsAre(::testing::Key("train-0-a1")));
+  const std::string left = kube::uid_of(world.cluster.pods().at("train-0-a1"));
+  EXPECT_TRUE(writes.seen(job.uid,
+                          {.resource_version = [](const std::string&) { return std::string(); },
+                           .holds = [&](const std::string& uid) { return uid == left; }},
+                          world.clock.now()))
+      << "its next look is not put off until it is gone";
 }
 
 // Both change while a job is suspended.

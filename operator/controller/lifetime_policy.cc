@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "operator/api/cancellation.h"
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/controller/end_policy.h"
 #include "operator/controller/pod_loss.h"
@@ -15,12 +16,27 @@ namespace {
 
 // Agents end by themselves when their coordinator has told them of the job's end, and so their logs stay.
 constexpr std::chrono::seconds kFarewell{60};
+// Of a gang that waits for its next attempt: what does not end soon has lost its coordinator.
+constexpr std::chrono::seconds kFarewellOfWaiting{20};
 
 // It has not heard of a failure that is the operator's own decision.
 bool coordinator_knows(const Snapshot& seen, const v1alpha1::JobStatus& status, TimePoint now) {
   if (!is_true(status, conditions::kFailed)) return true;
   const EndVerdict told = judge_end(facts_of(seen.job), seen.progress, seen.pods, now);
   return told.course == Verdict::Course::kFails;
+}
+
+// Its coordinator waits for the next attempt after a failure that was one too many, and ends all agents as
+// soon as it is told to; or it has told that it does.
+bool waits_for_next_attempt(const Snapshot& seen, const v1alpha1::JobStatus& status) {
+  const v1alpha1::Condition* failed = find_condition(status, conditions::kFailed);
+  const bool is_for_failures = failed != nullptr && (failed->reason() == reasons::kMaxRestartsReached ||
+                                                     failed->reason() == reasons::kFailurePolicyMatched);
+  if (!is_for_failures || !seen.progress) return false;
+  const auto newest = newest_by_node(seen.pods);
+  const auto coordinator = newest.find(0);
+  const bool runs = coordinator != newest.end() && coordinator->second->alive();
+  return runs || seen.progress->result.has_value();
 }
 
 }  // namespace
@@ -63,9 +79,12 @@ Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, 
   if (!verdict.effects.empty()) return verdict;
   verdict.effects = tell_of_end(seen, status, now);
   verdict.look_again = sooner(verdict.look_again, until_gone(seen.pods, now));
-  const TimePoint farewell = finished.value_or(now) + kFarewell;
-  const bool waits = now < farewell && coordinator_knows(seen, status, now);
+  const bool is_known = coordinator_knows(seen, status, now);
+  const bool can_be_told = !is_known && waits_for_next_attempt(seen, status);
+  const TimePoint farewell = finished.value_or(now) + (is_known ? kFarewell : kFarewellOfWaiting);
+  const bool waits = now < farewell && (is_known || can_be_told);
   if (waits) verdict.look_again = sooner(verdict.look_again, until(farewell, now));
+  if (waits && can_be_told) verdict.effects.emplace_back(AskToStop{});
   for (const PodView& pod : seen.pods) {
     const bool ends_by_itself = waits && pod.bound();
     if (!pod.is_over() && !pod.gone_by && !ends_by_itself)

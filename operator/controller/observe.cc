@@ -11,6 +11,7 @@
 #include "operator/children/plan_object.h"
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/plan_record.h"
+#include "operator/controller/queue_grant.h"
 #include "operator/view/node_view.h"
 #include "operator/view/pod_view.h"
 
@@ -76,13 +77,14 @@ std::map<std::string, std::string> domains_of_machines(const kube::Store& nodes,
 
 }  // namespace
 
-std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key) {
+std::optional<Snapshot> observe(const Caches& caches, const DomainClaims& claims, JobReader& reader,
+                                const kube::ObjectKey& key) {
   const kube::ObjectPtr object = caches.jobs.get(key);
   if (!object) return std::nullopt;
   Snapshot snapshot{.job = reader.read(object->parse())};
   const Job& job = snapshot.job;
-  const std::vector<kube::ObjectPtr> pods = caches.pods.owned_by(key.name_space, job.uid);
-  for (const kube::ObjectPtr& pod : pods) snapshot.pods.push_back(read_pod(pod->parse()));
+  for (const kube::ObjectPtr& pod : caches.pods.owned_by(key.name_space, job.uid))
+    snapshot.pods.push_back(read_pod(pod->parse()));
   std::sort(snapshot.pods.begin(), snapshot.pods.end(), [](const PodView& a, const PodView& b) {
     return std::tie(a.node, a.attempt, a.name) < std::tie(b.node, b.attempt, b.name);
   });
@@ -102,16 +104,22 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
   snapshot.domain_of_machine = domains_of_machines(caches.nodes, snapshot);
   const bool chooses = needs_domains(snapshot);
-  if (chooses) {
-    TakenRoom::Sums taken = caches.taken.sums(pods);
-    snapshot.taken = std::move(taken.by_machine);
-    snapshot.asked_of_domains = std::move(taken.by_domain);
-  }
-  // Only planning and domains read nodes: there may be thousands.
+  if (chooses) observe_room(caches, claims, snapshot);
+  // Only planning and domains read nodes.
   const bool is_planned = remembers_plan(job.status) && !is_planned_anew(job);
-  if ((is_planned || is_finished(job.status)) && !chooses) return snapshot;
-  for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(node->parse()));
+  if ((is_planned || is_finished(job.status)) && !chooses && !needs_racks(snapshot)) return snapshot;
+  snapshot.nodes = caches.node_reader.read(caches.nodes);
   return snapshot;
+}
+
+void observe_room(const Caches& caches, const DomainClaims& claims, Snapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const DomainClaims::OfOthers claimed = claims.of_others(job.uid);
+  TakenRoom::Sums taken = caches.taken.sums(caches.pods.owned_by(job.key.name_space, job.uid));
+  snapshot.taken = std::move(taken.by_machine);
+  snapshot.asked_of_domains = std::move(taken.by_domain);
+  for (const auto& [domain, asked] : claimed.asked) add_demand(asked, snapshot.asked_of_domains[domain]);
+  snapshot.domain_claims = claimed.claims;
 }
 
 }  // namespace caravan::controller

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "kube/watch/store.h"
+#include "operator/controller/domain_claims.h"
 #include "operator/controller/job_reader.h"
+#include "operator/controller/node_reader.h"
 #include "operator/controller/snapshot.h"
 #include "operator/controller/taken_room.h"
 
@@ -33,11 +35,15 @@ struct Caches {
   const kube::Store& accounts;
   const kube::Store& network_policies;
   const kube::Store& nodes;
+  const NodeReader& node_reader;       // of those nodes
   const TakenRoom& taken;              // by those pods
   const QueueCaches* queue = nullptr;  // null: no queue is asked
 };
 
 // Nothing when there is no such job. Without progress and trouble, which do not come from the API server.
-std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key);
+std::optional<Snapshot> observe(const Caches& caches, const DomainClaims& claims, JobReader& reader,
+                                const kube::ObjectKey& key);
+// Of a job that chooses domains: what other jobs take of machines and domains by now.
+void observe_room(const Caches& caches, const DomainClaims& claims, Snapshot& snapshot);
 
 }  // namespace caravan::controller

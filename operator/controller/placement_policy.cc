@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/failure_policy.h"
+#include "operator/controller/machine_policy.h"
+#include "operator/controller/pods_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -38,6 +43,20 @@ std::string trouble_of(const PodView& pod, TimePoint now) {
                      to_text(*pod.gone_by));
 }
 
+// Whoever does not start on a machine that failed before is made again there as long as its queue names that
+// one. Empty: the pod has started, or may go elsewhere. avoided: machines, sorted.
+std::string explain_assignment(const PodView& pod, const std::optional<WorkloadView>& workload,
+                               const std::vector<std::string>& avoided) {
+  const bool is_starting = pod.alive() && pod.phase == PodPhase::kPending;
+  if (!is_starting || !std::ranges::binary_search(avoided, pod.machine) ||
+      !is_assigned_its_machine(pod, workload))
+    return "";
+  return fmt::format(
+      "Kueue's topology names node {} for it, on which two attempts or more have failed: cordon that node, "
+      "and suspend and resume the job, so that Kueue chooses another",
+      pod.machine);
+}
+
 // How far the pods of a job are.
 struct Placed {
   bool all_bound = false;
@@ -47,14 +66,18 @@ struct Placed {
   LookAgain look_again = {};
 };
 
-Placed count_bound_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
+Placed count_bound_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, int nodes,
+                        TimePoint now) {
+  const std::vector<std::string> avoided = avoided_machines(status);
   int bound = 0;
   Placed placed{.trouble = snapshot.trouble};
   for (const PodView& pod : snapshot.pods) {
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done && !pod.leaving()) continue;
     if (pod.bound() && !pod.leaving()) ++bound;
-    const std::string trouble = trouble_of(pod, now);
+    std::string trouble = trouble_of(pod, now);
+    if (const std::string why = explain_assignment(pod, snapshot.queue.workload, avoided); !why.empty())
+      trouble += (trouble.empty() ? "" : "; ") + why;
     if (placed.trouble.empty() && !trouble.empty()) {
       placed.trouble = fmt::format("pod {}: {}", pod.name, trouble);
       if (pod.gated) placed.reason = reasons::kPodsGated;
@@ -88,7 +111,7 @@ Placed survey_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, 
                    TimePoint now) {
   if (domains.course == Verdict::Course::kWaits)
     return {.reason = reasons::kNoDomain, .message = domains.message};
-  Placed placed = count_bound_pods(snapshot, plan.nodes(), now);
+  Placed placed = count_bound_pods(snapshot, status, plan.nodes(), now);
   const std::string lacking = placed.all_bound ? "" : why_no_pods;
   for (const std::string& more : {lacking, domains.message, say_what_stands_apart(snapshot, plan)}) {
     if (!more.empty()) placed.message += "; " + more;

@@ -22,8 +22,6 @@ constexpr std::chrono::hours kRenewedAfter{24 * 365};
 
 constexpr std::chrono::seconds kEndsWithin{30};  // a pod that has nothing left to save
 
-constexpr char kHostname[] = "kubernetes.io/hostname";  // a label that each machine has for itself
-
 // What all nodes of a job are judged by.
 struct Gang {
   const Job& job;
@@ -76,13 +74,6 @@ DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   return {.is_deleted = true};
 }
 
-// Whoever is made in its place gets the same machine, until the queue assigns another.
-bool is_assigned_its_machine(const PodView& pod, const std::optional<WorkloadView>& workload) {
-  return workload && std::ranges::any_of(workload->domains, [&](const WorkloadDomain& domain) {
-           return domain.node_labels.contains(kHostname) && domain_name(domain.node_labels) == pod.domain;
-         });
-}
-
 // When a pod that lives is made again all the same, since nothing is to be expected of its machine.
 std::optional<TimePoint> made_again_at(const PodView& pod, const v1alpha1::JobStatus& status, bool some_run) {
   if (const auto given_up_at = machine_given_up_at(pod, status)) return given_up_at;
@@ -120,6 +111,12 @@ void judge_node(const Gang& gang, int node, const Pods& pods, PodsVerdict& verdi
 
 }  // namespace
 
+bool is_assigned_its_machine(const PodView& pod, const std::optional<WorkloadView>& workload) {
+  return workload && std::ranges::any_of(workload->domains, [&](const WorkloadDomain& domain) {
+           return domain.node_labels.contains(kHostname) && domain_name(domain.node_labels) == pod.domain;
+         });
+}
+
 PodsVerdict judge_pods(const Job& job, const Snapshot& seen, int nodes, TimePoint now) {
   PodsVerdict verdict;
   const std::vector<PodView>& pods = seen.pods;
@@ -144,7 +141,8 @@ std::vector<Effect> deletion_of_strays(const std::vector<PodView>& pods, const P
   for (const PodView& pod : pods) {
     if (!pod.alive() || pod.bound() || pod.domain.empty() || settled.contains(pod.node)) continue;
     const std::string domain = domain_of(placement, pod.node);
-    if (!domain.empty() && domain != pod.domain) effects.emplace_back(DeletePod{pod.name, pod.uid});
+    if (!domain.empty() && domain != pod.domain)
+      effects.emplace_back(DeletePod{pod.name, pod.uid, pod.version});
   }
   return effects;
 }

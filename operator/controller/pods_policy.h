@@ -10,6 +10,7 @@
 // have another are replaced with it. Pure.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct PodsVerdict {
 
 // job.status: with this decision's attempt and restarts.
 PodsVerdict judge_pods(const Job& job, const Snapshot& snapshot, int nodes, TimePoint now);
+
+// By its queue: whoever is made in its place gets the same machine, until the queue assigns another.
+bool is_assigned_its_machine(const PodView& pod, const std::optional<WorkloadView>& workload);
 
 // Of pods that wait for a machine in another domain than the one that their node has: a pod asks for one
 // only. settled: nodes whose pods stay as they are.

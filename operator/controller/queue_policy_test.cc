@@ -11,6 +11,7 @@
 #include "operator/children/pod_placement.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/machine_policy.h"
+#include "operator/controller/queue_grant.h"
 #include "operator/testing/workloads.h"
 
 namespace caravan::controller::testing {
@@ -583,11 +584,13 @@ std::string hosts_of(const Decision& decision) {
 }
 
 // Four pods run on hosts a, b, c and d that Kueue has chosen.
-Snapshot running_on_hosts() {
+Snapshot running_on_hosts(int pipeline = 1, const std::string& topology = R"({"mode": "None"})") {
   Snapshot snapshot = queued_job();
-  snapshot.job = job(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 1, "data": 4},
-      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "CPU", "memory": "4Gi"}},
-      "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})");
+  snapshot.job = job(fmt::format(
+      R"(, "parallelism": {{"mode": "Manual", "tensor": 1, "pipeline": {}, "data": {}}},
+      "resources": {{"devices": 4, "devicesPerNode": 1, "device": {{"kind": "CPU", "memory": "4Gi"}}}},
+      "scheduling": {{"gang": {{"provider": "Kueue"}}, "queue": "lq", "topology": {}}})",
+      pipeline, 4 / pipeline, topology));
   next(snapshot);
   snapshot.queue.workload = workload_on({"a", "b", "c", "d"});
   next(snapshot);
@@ -606,6 +609,53 @@ TEST(QueuePolicy, WhenTheQueueReplacesAMachineTheOtherPodsKeepTheirs) {
   const Decision replaces = next(snapshot);
   EXPECT_EQ(hosts_of(replaces), "e b c d");
   EXPECT_THAT(effects_of(replaces), Contains("pod 0"));
+}
+
+// Which the queue names, in racks.
+SharedNodes hosts_in(const std::vector<std::pair<std::string, std::string>>& racks) {
+  std::vector<NodeView> nodes;
+  for (const auto& [host, rack] : racks)
+    nodes.push_back({.name = "of-" + host, .labels = {{"kubernetes.io/hostname", host}, {"rack", rack}}});
+  return shared(std::move(nodes));
+}
+
+// Copies of the model on nodes 0 and 2, which have moved behind the other, and 1 and 3.
+TEST(QueuePolicy, WhatIsMadeAgainOfACopyGoesToTheRackOfTheRest) {
+  Snapshot snapshot = running_on_hosts(2, R"({"mode": "Required", "key": "rack"})");
+  snapshot.queue.workload = workload_on({"c", "d", "x", "y"});
+  snapshot.nodes = hosts_in({{"c", "r2"}, {"d", "r2"}, {"x", "r3"}, {"y", "r3"}});
+  snapshot.pods = {pod_on(2, "y"), pod_on(3, "d")};
+  EXPECT_EQ(hosts_of(next(snapshot)), "x c y d");
+  snapshot.pods = {pod_on(3, "d")};
+  EXPECT_EQ(hosts_of(next(snapshot)), "x c y d") << "the rest of a copy goes before whole ones";
+  snapshot.pods.clear();
+  EXPECT_EQ(hosts_of(next(snapshot)), "c x d y") << "in the queue's order";
+  snapshot.nodes = shared({});
+  EXPECT_EQ(hosts_of(next(snapshot)), "c x d y") << "which is all that is known";
+}
+
+TEST(QueuePolicy, ACopyWhoseRackIsFullTakesNoPlaceBesideOneThatMayStayTogether) {
+  Snapshot snapshot = running_on_hosts(2, R"({"mode": "Preferred", "key": "rack"})");
+  snapshot.queue.workload = workload_on({"a", "b", "y", "z"});
+  snapshot.nodes = hosts_in({{"a", "r1"}, {"b", "r2"}, {"y", "r2"}, {"z", "r3"}});
+  snapshot.pods = {pod_on(0, "a"), pod_on(1, "b")};
+  EXPECT_EQ(hosts_of(next(snapshot)), "a b z y");
+  snapshot.pods = {pod_on(0, "a")};
+  EXPECT_EQ(hosts_of(next(snapshot)), "a b z y") << "of the other no pod is left";
+}
+
+TEST(QueuePolicy, RacksMatterAsLongAsAPodOfACopyHasNoMachine) {
+  Snapshot snapshot = running_on_hosts(2, R"({"mode": "Preferred", "key": "rack"})");
+  EXPECT_FALSE(needs_racks(snapshot));
+  snapshot.pods[1].machine.clear();
+  EXPECT_TRUE(needs_racks(snapshot));
+  snapshot.pods.erase(snapshot.pods.begin() + 1);
+  EXPECT_TRUE(needs_racks(snapshot));
+  Snapshot of_racks = snapshot;
+  of_racks.queue.workload->domains = {WorkloadDomain{.node_labels = {{"rack", "r1"}}, .pods = 4}};
+  EXPECT_FALSE(needs_racks(of_racks)) << "it says so itself";
+  snapshot.job.spec.mutable_scheduling()->clear_topology();
+  EXPECT_FALSE(needs_racks(snapshot));
 }
 
 TEST(QueuePolicy, APodThatWaitsForAMachineThatTheQueueHasReplacedIsMadeAgain) {
@@ -632,6 +682,30 @@ TEST(QueuePolicy, APodLeavesNoMachineThatTheQueueWouldGiveItAgain) {
   EXPECT_THAT(effects_of(next(snapshot)), Not(Contains("delete train-1-a1")));
   of_racks.queue.workload->domains = {WorkloadDomain{.node_labels = {{"rack", "r1"}}, .pods = 4}};
   EXPECT_THAT(effects_of(next(of_racks)), Contains("delete train-1-a1"));
+}
+
+// Made again there each time, as nothing else can be done.
+TEST(QueuePolicy, APodThatDoesNotStartOnTheMachineOfTheQueueSaysWhatToDoForAsLong) {
+  Snapshot snapshot = running_on_hosts();
+  const char* advice = "pod train-1-a1: Kueue's topology names node machine-1 for it, on which two attempts";
+  snapshot.pods[1].phase = PodPhase::kPending;
+  note_failure("machine-1", 1, snapshot.job.status);
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kScheduled), Not(HasSubstr(advice)));
+  note_failure("machine-1", 2, snapshot.job.status);
+  snapshot.job.status.set_attempt(3);
+  for (const TimePoint now : {kStart, kStart + 1h}) {
+    next(snapshot, now);
+    for (const char* type : {conditions::kScheduled, conditions::kRunning})
+      EXPECT_THAT(condition(snapshot.job.status, type), HasSubstr(advice));
+  }
+  snapshot.pods[1].trouble = "its image cannot be pulled";
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kScheduled),
+              HasSubstr("pod train-1-a1: its image cannot be pulled; Kueue's topology names node machine-1"));
+  snapshot.pods[1] = pod_on(1, "b");
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kScheduled), Not(HasSubstr("Kueue's topology")));
 }
 
 TEST(QueuePolicy, AJobThatWasPlannedAgainQueuesAnewWhereOtherPodsMustStayTogether) {

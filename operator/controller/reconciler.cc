@@ -7,6 +7,7 @@
 
 #include "operator/api/names.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/domain_policy.h"
 #include "operator/controller/plan_record.h"
 
 namespace caravan::controller {
@@ -41,7 +42,8 @@ Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settin
       clock_(clock),
       settings_(std::move(settings)),
       outside_(std::move(outside)),
-      executor_(client, writes_, clock, settings_, outside_.record, outside_.ask_for_checkpoint) {}
+      executor_(client, writes_, clock, settings_, outside_.record, outside_.ask_for_checkpoint,
+                outside_.ask_to_stop) {}
 
 tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
                                                                        const kube::ObjectKey& key) {
@@ -57,7 +59,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     return kube::Action::requeue(kCachesCatchUp);
   }
 
-  std::optional<Snapshot> snapshot = observe(caches_, reader_, key);
+  std::optional<Snapshot> snapshot = observe(caches_, claims_, reader_, key);
   if (!snapshot || snapshot->job.uid != uid) return kube::Action::requeue(kCachesCatchUp);
   if (const std::string obstacle = obstacle_of(snapshot->job); !obstacle.empty()) {
     outside_.record(snapshot->job, {.type = kube::EventType::kWarning,
@@ -68,10 +70,9 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
   }
   if (!settings_.reports_address.empty()) snapshot->reported_to_since = known_since;
   add_own_knowledge(context, *snapshot);
-  const Clock::TimePoint began = clock_.now();
-  const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
-  outside_.decided(*snapshot, decision, clock_.now() - began);
+  const Decision decision = decide_in_turn(*snapshot);
   const Executed executed = executor_.run(context, snapshot->job, decision);
+  if (!executed) claims_.forget(uid);
   if (executed || executed.error().status_written) {
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
   }
@@ -90,6 +91,23 @@ void Reconciler::add_own_knowledge(const CallContext& context, Snapshot& snapsho
   if (workload && !workload->is_true(workload::kQuotaReserved))
     outside_.add_position(context, snapshot.job, snapshot.queue);
   if (snapshot.plan && !memory.written_plan.empty()) snapshot.plan->written = memory.written_plan;
+}
+
+// Who has chosen domains while another claimed some chooses again, and nobody claims any meanwhile.
+Decision Reconciler::decide_in_turn(Snapshot& snapshot) {
+  std::unique_lock turn(turn_to_claim_, std::defer_lock);
+  while (true) {
+    const Clock::TimePoint began = clock_.now();
+    Decision decision = decide(snapshot, settings_, clock_.wall_now());
+    const Clock::Duration took = clock_.now() - began;
+    DomainDemands chosen = asked_by_new_pods(snapshot.job, decision, settings_);
+    if (!chosen.empty() && !turn.owns_lock()) turn.lock();
+    if (claims_.claim(snapshot.job.uid, std::move(chosen), snapshot.domain_claims)) {
+      outside_.decided(snapshot, decision, took);
+      return decision;
+    }
+    observe_room(caches_, claims_, snapshot);
+  }
 }
 
 // When to look again.
@@ -176,6 +194,7 @@ void Reconciler::forget(const kube::ObjectKey& key) {
   }
   writes_.forget(uid);
   reader_.forget(uid);
+  claims_.forget(uid);
   executor_.forget(uid);
   outside_.forget(uid);
 }

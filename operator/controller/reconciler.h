@@ -2,7 +2,8 @@
 // lead.
 //
 // A run is put off while the caches have not seen our own last writes, so that nobody decides on an older
-// picture; when others changed the job meanwhile, its status is left alone and decided again. Events leave
+// picture; when others changed the job meanwhile, its status is left alone and decided again. A job that has
+// chosen domains of the topology while another did is decided again at once (domain_claims.h). Events leave
 // once the status that they tell of is written, or the repair is made, whatever becomes of the rest; a
 // refusal of the server becomes part of the next snapshot, and so of the job's conditions. A job with more to
 // do than a batch comes again at the end of the queue.
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "kube/queue/reconcile_loop.h"
+#include "operator/controller/domain_claims.h"
 #include "operator/controller/execute.h"
 #include "operator/controller/observe.h"
 #include "operator/controller/settings.h"
@@ -30,6 +32,7 @@ class Reconciler {
     std::function<void(const Snapshot&, const Decision&, Clock::Duration)> decided;
     std::function<void()> put_off;
     std::function<void(const std::string& job_uid, const std::string& request)> ask_for_checkpoint;
+    std::function<void(const std::string& job_uid)> ask_to_stop = [](const std::string&) {};
     // Older jobs that wait for machines, too.
     std::function<int(const Job&)> gangs_ahead = [](const Job&) { return 0; };
     // Adds the Workload's place in its queue.
@@ -51,6 +54,7 @@ class Reconciler {
   };
   Memory memory_of(const std::string& job_uid);
   void add_own_knowledge(const CallContext& context, Snapshot& snapshot);
+  Decision decide_in_turn(Snapshot& snapshot);
   tl::expected<kube::Action, kube::ReconcileError> after(const Snapshot& snapshot, const Decision& decision,
                                                          const Executed& executed);
   void remember(const std::string& job_uid, const Decision& decision, const Executed& executed);
@@ -63,6 +67,8 @@ class Reconciler {
   Settings settings_;
   Outside outside_;
   JobReader reader_;
+  DomainClaims claims_;
+  std::mutex turn_to_claim_;
   kube::OwnWrites writes_;
   Executor executor_;
   std::mutex mutex_;

@@ -1,8 +1,15 @@
 // The reconciler while its caches are behind what it or another leader wrote.
 #include "operator/controller/reconciler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "operator/children/pod_placement.h"
 #include "operator/testing/model_cluster.h"
 
 namespace caravan::controller::testing {
@@ -20,14 +27,20 @@ class ReconcilerTest : public ::testing::Test {
   }
 
   ModelCluster cluster_;
-  FatefulTransport transport_{cluster_.transport(), [](int) { return Fate::kDone; }};
+  Fate fate_ = Fate::kDone;  // of writes
+  FatefulTransport transport_{cluster_.transport(), [this](int) { return fate_; }};
   kube::Client client_ = cluster_.client(transport_);
   caravan::testing::ManualClock clock_;
   int put_off_ = 0;
+  std::function<void()> meanwhile_ = [] {};  // once a job is observed, before it is decided on
   std::vector<std::string> told_;
   Reconciler reconciler_{
       cluster_.new_caches(), client_, clock_, settings(),
-      Reconciler::Outside{.progress = [](const std::string&) { return std::nullopt; },
+      Reconciler::Outside{.progress =
+                              [this](const std::string&) {
+                                meanwhile_();
+                                return std::nullopt;
+                              },
                           .forget = [](const std::string&) {},
                           .record = [this](const Job&, const Note& note) { told_.push_back(note.reason); },
                           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
@@ -101,6 +114,81 @@ TEST_F(ReconcilerTest, LeavesAJobThatWasMadeAnewAlone) {
   EXPECT_EQ(put_off_, 1);
 }
 
+kube::Json job_in_a_rack(const std::string& name, const std::string& uid) {
+  return job_object(R"(, "parallelism": {"mode": "Manual", "tensor": 2, "pipeline": 2, "data": 1},
+      "worker": {"resources": {"cpu": "8"}},
+      "scheduling": {"topology": {"mode": "Required", "key": "rack"}})",
+                    name, uid);
+}
+
+kube::Json node_in_a_rack(const std::string& name, const std::string& rack) {
+  return kube::parse_json(
+             fmt::format(
+                 R"({{"metadata": {{"name": "{0}", "labels": {{"rack": "{1}", "kubernetes.io/hostname": "{0}"}}}},
+      "status": {{"allocatable": {{"cpu": "8", "ephemeral-storage": "1Ti"}},
+                  "conditions": [{{"type": "Ready", "status": "True"}}]}}}})",
+                 name, rack),
+             "node")
+      .value();
+}
+
+const std::string kFirst = domain_name({{"rack", "r1"}});
+const std::string kSecond = domain_name({{"rack", "r2"}});
+
+// Two jobs of two pods each, and two racks of two nodes.
+class RackReconcilerTest : public ReconcilerTest {
+ protected:
+  RackReconcilerTest() : ReconcilerTest(job_in_a_rack("train", "1")) {
+    cluster_.add_job(job_in_a_rack("other", "2"));
+    for (const auto& [node, rack] :
+         {std::pair{"a", "r1"}, std::pair{"b", "r1"}, std::pair{"c", "r2"}, std::pair{"d", "r2"}})
+      cluster_.add_node(node_in_a_rack(node, rack));
+    cluster_.settle();
+  }
+
+  using Domains = std::set<std::string>;
+
+  bool reconcile_other() { return reconciler_.reconcile({}, {"team", "other"}).has_value(); }
+
+  // Those for which pods were made.
+  Domains domains() {
+    Domains domains;
+    for (const auto& [name, pod] : cluster_.pods())
+      domains.insert(kube::text_at(pod, {"metadata", "labels", labels::kTopologyDomain}));
+    return domains;
+  }
+};
+
+TEST_F(RackReconcilerTest, GivesJobsThatComeAtOnceRacksOfTheirOwn) {
+  reconcile();
+  ASSERT_EQ(domains(), Domains({kFirst}));
+  EXPECT_TRUE(reconcile_other());  // before a cache holds a pod of the first
+  EXPECT_EQ(cluster_.pods().size(), 4U);
+  EXPECT_EQ(domains(), Domains({kFirst, kSecond}));
+  EXPECT_EQ(put_off_, 0);
+}
+
+TEST_F(RackReconcilerTest, ChoosesAgainAtOnceWhereAnotherJobClaimedTheRackMeanwhile) {
+  bool is_to_come = true;
+  meanwhile_ = [&] {
+    if (std::exchange(is_to_come, false)) {
+      EXPECT_TRUE(reconcile_other());
+    }
+  };
+  reconcile();
+  EXPECT_EQ(cluster_.pods().size(), 4U);
+  EXPECT_EQ(domains(), Domains({kFirst, kSecond}));
+  EXPECT_EQ(put_off_, 0);
+}
+
+TEST_F(RackReconcilerTest, LeavesARackForWhichItCouldMakeNoPodsToOthers) {
+  fate_ = Fate::kLostBefore;
+  EXPECT_FALSE(reconciler_.reconcile({}, kube::key_of(cluster_.job())));
+  fate_ = Fate::kDone;
+  EXPECT_TRUE(reconcile_other());
+  EXPECT_EQ(domains(), Domains({kFirst}));
+}
+
 class QueuedReconcilerTest : public ReconcilerTest {
  protected:
   QueuedReconcilerTest()
@@ -115,6 +203,41 @@ class QueuedReconcilerTest : public ReconcilerTest {
                                                                         condition("Evicted", evicted)}}});
   }
 };
+
+// Two copies of the model on two nodes each.
+class QueuedRackReconcilerTest : public ReconcilerTest {
+ protected:
+  QueuedRackReconcilerTest()
+      : ReconcilerTest(
+            job_object(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 2, "data": 2},
+      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "CPU", "memory": "4Gi"}},
+      "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq",
+                     "topology": {"mode": "Required", "key": "rack"}})")) {}
+
+  std::string host_of(const std::string& pod) {
+    return kube::text_at(cluster_.pods().at(pod), {"spec", "nodeSelector", "kubernetes.io/hostname"});
+  }
+};
+
+TEST_F(QueuedRackReconcilerTest, KeepsCopiesInTheRacksOfTheHostsThatTheQueueNames) {
+  for (const auto& [node, rack] :
+       {std::pair{"a", "r1"}, std::pair{"b", "r2"}, std::pair{"c", "r1"}, std::pair{"d", "r2"}})
+    cluster_.add_node(node_in_a_rack(node, rack));
+  reconcile();
+  const auto admitted = kube::parse_json(R"({
+      "conditions": [{"type": "QuotaReserved", "status": "True"}, {"type": "Admitted", "status": "True"}],
+      "admission": {"podSetAssignments": [{"name": "worker", "topologyAssignment": {
+          "levels": ["kubernetes.io/hostname"],
+          "slices": [{"domainCount": 4, "podCounts": {"universal": 1},
+                      "valuesPerLevel": [{"individual": {"roots": ["a", "b", "c", "d"]}}]}]}}]}})",
+                                         "status");
+  cluster_.tell_workload("ltj-train", admitted->as_object());
+  cluster_.settle();
+  reconcile();
+  ASSERT_EQ(cluster_.pods().size(), 4U);
+  EXPECT_EQ(host_of("train-0-a1") + host_of("train-2-a1"), "ac");
+  EXPECT_EQ(host_of("train-1-a1") + host_of("train-3-a1"), "bd");
+}
 
 TEST_F(QueuedReconcilerTest, MakesPodsOfAJobThatIsAdmittedAndNotBefore) {
   reconcile();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "operator/api/workload_view.h"
 #include "operator/children/workload.h"
 #include "operator/service/job_progress.h"
+#include "operator/view/domain_survey.h"
 #include "operator/view/node_view.h"
 #include "operator/view/pod_view.h"
 
@@ -56,8 +58,9 @@ struct Snapshot {
   bool has_service = false;
   bool has_account = false;
   std::optional<NetworkPolicyView> network_policy = {};
-  // By name; none when the status remembers a plan, unless domains are to be chosen.
-  std::vector<NodeView> nodes = {};
+  // By name; none when the status remembers a plan, unless domains are to be chosen, or copies of the model
+  // are to be kept together where a queue names machines.
+  SharedNodes nodes = std::make_shared<const std::vector<NodeView>>();
   std::optional<JobProgress> progress = {};
   QueueView queue = {};
   int gangs_ahead = 0;  // older jobs that wait for machines, too, see waiting_jobs.h
@@ -67,8 +70,9 @@ struct Snapshot {
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};
-  // The same of the domains, as pod_placement.h names them, in which pods of other jobs wait for a machine.
-  std::map<std::string, Demand> asked_of_domains = {};
+  // The same of the domains in which pods of other jobs wait for a machine, or for which they are being made.
+  DomainDemands asked_of_domains = {};
+  std::uint64_t domain_claims = 0;  // that had been made until then (domain_claims.h)
   // The domains of the machines that its pods are bound to, where the job would rather have copies in one.
   std::map<std::string, std::string> domain_of_machine = {};
   std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not

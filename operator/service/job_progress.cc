@@ -1,15 +1,15 @@
 #include "operator/service/job_progress.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "operator/view/progress_status.h"
+#include "policy/failure_policy.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::controller {
 namespace {
-
-constexpr std::size_t kMostStragglers = 16;  // as a coordinator names in an attempt
 
 void begin_attempt(int attempt, JobProgress& progress) {
   progress.attempt = attempt;
@@ -26,7 +26,8 @@ bool add_straggler(const v1alpha1::JobEvent& event, JobProgress& progress) {
   if (event.attempt() > progress.attempt) begin_attempt(event.attempt(), progress);
   std::vector<v1alpha1::JobEvent>& known = progress.stragglers;
   const auto is_same = [&](const v1alpha1::JobEvent& other) { return other.message() == event.message(); };
-  if (known.size() >= kMostStragglers || std::any_of(known.begin(), known.end(), is_same)) return false;
+  if (std::ssize(known) >= policy::kMostStragglers || std::any_of(known.begin(), known.end(), is_same))
+    return false;
   known.push_back(event);
   return true;
 }

@@ -75,6 +75,11 @@ bool PodReportStream::take() {
     return false;
   }
   was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
+  if (answer == ProgressBoard::Answer::kTaken && !std::exchange(can_be_stopped_, true)) {
+    around_.board.set_way_to_stop(reporter_.job_uid, [stream = weak_from_this()] {
+      if (const auto open = stream.lock()) open->tell_to_stop();
+    });
+  }
   const bool ends = report_.has_result() && answer != ProgressBoard::Answer::kImpossible;
   auto wish = around_.board.take_checkpoint_wish(reporter_.job_uid);
   const std::scoped_lock lock(mutex_);
@@ -84,11 +89,19 @@ bool PodReportStream::take() {
   return true;
 }
 
+void PodReportStream::tell_to_stop() {
+  const std::scoped_lock lock(mutex_);
+  owes_stop_ = true;
+  write_what_it_owes();
+}
+
 // One command at a time.
 void PodReportStream::write_what_it_owes() {
-  if (ended_ || writes_ || (!owes_save_ && !owes_acknowledgement_)) return;
+  if (ended_ || writes_ || (!owes_stop_ && !owes_save_ && !owes_acknowledgement_)) return;
   command_.Clear();
-  if (const auto request = std::exchange(owes_save_, std::nullopt)) {
+  if (std::exchange(owes_stop_, false)) {
+    command_.set_stop(true);
+  } else if (const auto request = std::exchange(owes_save_, std::nullopt)) {
     command_.set_save(true);
     command_.set_request(*request);
   } else {

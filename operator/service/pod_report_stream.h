@@ -49,6 +49,7 @@ class PodReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport
 
   // False: this ends the stream.
   bool take();
+  void tell_to_stop();
   void write_what_it_owes();
   void read_at_its_pace();
   void resume();
@@ -64,11 +65,13 @@ class PodReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport
   Reporter reporter_;
   v1alpha1::JobReport report_;
   v1alpha1::ReportCommand command_;
-  bool writes_ = false;                   // that command is on its way
+  bool writes_ = false;  // that command is on its way
+  bool owes_stop_ = false;
   std::optional<std::string> owes_save_;  // a request
   bool owes_acknowledgement_ = false;
   bool acknowledged_ = false;  // or owes it
   bool was_known_ = false;
+  bool can_be_stopped_ = false;  // by the board
 };
 
 }  // namespace caravan::controller

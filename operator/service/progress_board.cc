@@ -65,6 +65,31 @@ std::optional<std::string> ProgressBoard::take_checkpoint_wish(const std::string
   return found == entries_.end() ? std::nullopt : std::exchange(found->second.checkpoint_wish, std::nullopt);
 }
 
+void ProgressBoard::ask_to_stop(const std::string& job_uid) {
+  std::function<void()> tell;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = entries_.find(job_uid);
+    if (found == entries_.end()) return;
+    found->second.is_to_stop = true;
+    tell = std::exchange(found->second.tell_to_stop, nullptr);
+  }
+  if (tell) tell();
+}
+
+void ProgressBoard::set_way_to_stop(const std::string& job_uid, std::function<void()> tell) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = entries_.find(job_uid);
+    if (found == entries_.end()) return;
+    if (!found->second.is_to_stop) {
+      found->second.tell_to_stop = std::move(tell);
+      return;
+    }
+  }
+  tell();
+}
+
 void ProgressBoard::forget(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
   entries_.erase(job_uid);

@@ -46,6 +46,12 @@ class ProgressBoard {
   void ask_for_checkpoint(const std::string& job_uid, const std::string& request);
   // The request that was asked for since the last call.
   std::optional<std::string> take_checkpoint_wish(const std::string& job_uid);
+  // Of the job's coordinator, which hears of it at once, and again when it comes again: told a second time,
+  // it no longer waits for the step of its ranks.
+  void ask_to_stop(const std::string& job_uid);
+  // How the coordinator of a job that is kept hears of that, until there is another way: called once, without
+  // the board's lock, and by this where it was asked for before.
+  void set_way_to_stop(const std::string& job_uid, std::function<void()> tell);
   void forget(const std::string& job_uid);
 
  private:
@@ -55,6 +61,8 @@ class ProgressBoard {
     std::optional<Clock::TimePoint> look_at = {};  // the last that was asked for
     bool look_is_to_come = false;                  // nobody has looked since
     std::optional<std::string> checkpoint_wish = {};
+    bool is_to_stop = false;
+    std::function<void()> tell_to_stop = {};  // empty: nobody can, or somebody has
   };
 
   // How long until the job should be looked at; nothing when a look that was asked for is still to come.

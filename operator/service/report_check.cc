@@ -31,7 +31,6 @@ constexpr std::size_t kLongestRequest = 512;  // bytes, longer than any of ours
 constexpr std::size_t kLongestText = 1024;    // bytes, as of a condition's message
 // The gang needs more than a second to start, so a job cannot have made more attempts than it is old.
 constexpr std::int64_t kSpareAttempts = 1000;  // clocks differ
-constexpr int kMostEnded = 100;                // as a coordinator tells
 constexpr double kMostSeconds = 1e9;
 constexpr double kMostTokensPerSecond = 1e15;
 constexpr double kMostMfu = 1000;  // above 1 where the peak that the user gave is wrong
@@ -84,7 +83,7 @@ Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts
       return tl::unexpected(known.error());
     kept.set_short_attempts(started.short_attempts());
   }
-  for (int i = 0; i < std::min(started.ended_size(), kMostEnded); ++i) {
+  for (int i = 0; i < std::min(started.ended_size(), policy::kMostEndedAttempts); ++i) {
     const EndedAttempt& told = started.ended(i);
     if (Status known = check_attempt(told.attempt(), 0, job, now); !known)
       return tl::unexpected(known.error());

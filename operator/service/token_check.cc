@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kube/api/token_review.h"
 #include "operator/api/names.h"
 
 namespace caravan::controller {
@@ -11,7 +12,6 @@ namespace {
 
 using kube::Json;
 using kube::JsonArray;
-using kube::JsonObject;
 
 std::string extra(const Json& review, std::string_view key) {
   const JsonArray& values = kube::array_at(review, {"status", "user", "extra", key});
@@ -19,18 +19,13 @@ std::string extra(const Json& review, std::string_view key) {
   return std::string(values.front().get_string());
 }
 
-bool is_for_us(const Json& review) {
-  return std::ranges::any_of(kube::array_at(review, {"status", "audiences"}), [](const Json& audience) {
-    return audience.is_string() && audience.get_string() == kReportAudience;
-  });
-}
-
 }  // namespace
 
 Result<TokenHolder> holder_of(const Json& review) {
-  if (!kube::flag_at(review, {"status", "authenticated"}))
+  const kube::TokenVerdict verdict = kube::verdict_of(review, {kReportAudience});
+  if (verdict == kube::TokenVerdict::kNotValid)
     return failure("the token is not valid: " + kube::text_at(review, {"status", "error"}));
-  if (!is_for_us(review))
+  if (verdict == kube::TokenVerdict::kOfAnotherAudience)
     return failure(fmt::format("the token is not for the audience {}", kReportAudience));
   constexpr std::string_view kAccount = "system:serviceaccount:";
   const std::string user = kube::text_at(review, {"status", "user", "username"});
@@ -46,11 +41,8 @@ Result<TokenHolder> holder_of(const Json& review) {
 Result<TokenHolder> TokenCheck::review(const CallContext& context, const std::string& token) {
   const Digest digest = digest_of(token);
   if (auto known = recall(digest)) return *known;
-  const Json request =
-      JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
-                 {"kind", "TokenReview"},
-                 {"spec", JsonObject{{"token", token}, {"audiences", JsonArray{kReportAudience}}}}};
-  const auto review = client_.create(context, {.resource = kTokenReviews}, request);
+  const auto review =
+      client_.create(context, {.resource = kTokenReviews}, kube::token_review(token, {kReportAudience}));
   if (!review) return failure("the token cannot be reviewed: " + review.error().message);
   auto holder = holder_of(*review);
   if (holder) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "caravan/v1alpha1/metrics.pb.h"
@@ -69,11 +70,19 @@ void StepHistory::shorten(Series& series) const {
   const std::size_t most_of_curves = most - most / 3;
   while (series.latest.size() > most / 3) {
     const StepSample& oldest = series.latest.front();
-    (std::isnan(oldest.validation_loss) ? series.others : series.evaluated).add(oldest);
+    series.curve_of(oldest).add(oldest);
     series.latest.pop_front();
   }
+  series.begun.thin_out(most_of_curves / 4);
   series.evaluated.thin_out(most_of_curves / 2);
-  series.others.thin_out(most_of_curves - series.evaluated.samples.size());
+  const std::size_t kept = series.begun.samples.size() + series.evaluated.samples.size();
+  series.others.thin_out(most_of_curves - std::min(kept, most_of_curves));
+}
+
+StepHistory::Curve& StepHistory::Series::curve_of(const StepSample& sample) {
+  const int before = std::exchange(attempt, sample.at.attempt);
+  if (before != 0 && before != sample.at.attempt) return begun;
+  return std::isnan(sample.validation_loss) ? others : evaluated;
 }
 
 void StepHistory::Curve::add(const StepSample& sample) {
@@ -116,6 +125,7 @@ std::vector<StepSample> StepHistory::after(const std::string& job_uid, StepCurso
   };
   add_from(found->second.others.samples);
   add_from(found->second.evaluated.samples);
+  add_from(found->second.begun.samples);
   add_from(found->second.latest);
   if (samples.size() > most) samples.resize(most);
   return samples;

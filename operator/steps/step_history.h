@@ -2,8 +2,9 @@
 //
 // A job's latest samples are all kept; of those before, some, at equal distances over its whole length, and
 // the longer it is the fewer of them. Those with a validation loss are a curve of their own, since there are
-// few, and since they take longer than others. What all jobs keep together is bounded: the more jobs, the
-// fewer samples each, also of those that report no more: with each sample the next job in turn is looked at.
+// few, and since they take longer than others; so are the first ones of later attempts, which tell when a job
+// began anew. What all jobs keep together is bounded: the more jobs, the fewer samples each, also of those
+// that report no more: with each sample the next job in turn is looked at.
 #pragma once
 
 #include <array>
@@ -78,10 +79,14 @@ class StepHistory {
     void thin_out(std::size_t most);
   };
   struct Series {
-    Curve evaluated;  // before the latest, as the others
+    Curve begun;  // before the latest, as the others
+    Curve evaluated;
     Curve others;
+    int attempt = 0;  // of the last one that is in a curve
     std::deque<StepSample> latest;
     StepCursor last = {};
+
+    Curve& curve_of(const StepSample& sample);
   };
   void shorten(Series& series) const;
   void shorten_next();

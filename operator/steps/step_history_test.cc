@@ -87,6 +87,32 @@ TEST(StepHistory, ValidationLossesTakeHalfOfACurveAtMost) {
   }
 }
 
+TEST(StepHistory, ALongCurveKeepsTheFirstStepOfEachLaterAttempt) {
+  StepHistory history({.samples = 1000, .most_of_a_job = 30});
+  for (int attempt = 1; attempt <= 4; ++attempt) {
+    for (int step = 37 * attempt; step < 37 * attempt + 250; ++step)
+      history.add("a", {.at = {attempt, step}});
+  }
+  const std::vector<StepSample> kept = history.after("a", {}, kAll);
+  EXPECT_LE(kept.size(), 30u);
+  EXPECT_TRUE(std::ranges::is_sorted(kept, {}, &StepSample::at));
+  for (int attempt = 2; attempt <= 4; ++attempt) {
+    const auto first = std::ranges::find(kept, attempt, [](const StepSample& one) { return one.at.attempt; });
+    ASSERT_NE(first, kept.end()) << "attempt " << attempt;
+    EXPECT_EQ(first->at.step, 37 * attempt) << "attempt " << attempt;
+  }
+}
+
+TEST(StepHistory, FirstStepsOfAttemptsTakeAQuarterOfACurveAtMost) {
+  StepHistory history({.samples = 1000, .most_of_a_job = 30});
+  for (int attempt = 1; attempt <= 500; ++attempt) {
+    for (int step = 1; step <= 2; ++step) history.add("a", {.at = {attempt, step}});
+  }
+  const std::vector<int> steps = steps_of(history.after("a", {}, kAll));
+  EXPECT_LE(steps.size(), 30u);
+  EXPECT_LE(std::ranges::count(steps, 1), 5 + 5 + 1) << "in curves, of the latest, and the very first";
+}
+
 TEST(StepHistory, TheMoreJobsTheFewerSamplesEach) {
   StepHistory history({.samples = 606, .most_of_a_job = 100});
   for (int job = 0; job < 100; ++job) add_steps(history, std::to_string(job), 200);

@@ -36,6 +36,7 @@ inline std::vector<std::string> effects_of(const Decision& decision) {
     std::string operator()(const DeletePod& e) const { return "delete " + e.name; }
     std::string operator()(const DeleteJob&) const { return "delete the job"; }
     std::string operator()(const AskForCheckpoint& e) const { return "ask for a checkpoint " + e.request; }
+    std::string operator()(const AskToStop&) const { return "ask to stop"; }
   };
   std::vector<std::string> names;
   if (decision.new_certificates) names.emplace_back("create certificates");

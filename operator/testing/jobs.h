@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "operator/api/names.h"
 #include "operator/children/content_note.h"
@@ -53,6 +56,10 @@ inline Settings settings() {
 
 inline Job job(const std::string& spec_more = "") {
   return read_job(job_object(spec_more));
+}
+
+inline SharedNodes shared(std::vector<NodeView> nodes) {
+  return std::make_shared<const std::vector<NodeView>>(std::move(nodes));
 }
 
 inline NodeView gpu_node(const std::string& name, const std::string& product, int gpus) {

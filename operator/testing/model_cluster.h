@@ -13,7 +13,7 @@ class NoCredentials final : public kube::Credentials {
  public:
   kube::ApiResult<std::string> token(const CallContext&) override { return std::string("token"); }
   kube::ApiResult<kube::TlsMaterial> tls(const CallContext&) override { return kube::TlsMaterial{}; }
-  void forget() override {}
+  void forget(const std::string&) override {}
   void forget_files() override {}
 };
 
@@ -28,7 +28,8 @@ class ModelCluster final : public CrashCluster {
   }
   Caches new_caches() override {
     settle();
-    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_, taken_, &queue_};
+    return {jobs_,  pods_,        services_, config_maps_, accounts_, network_policies_,
+            nodes_, node_reader_, taken_,    &queue_};
   }
   void settle() override {
     settle_all_but_pods();
@@ -45,6 +46,7 @@ class ModelCluster final : public CrashCluster {
     api_.fill(config_maps_, kConfigMaps.plural);
     api_.fill(accounts_, kServiceAccounts.plural);
     api_.fill(network_policies_, kNetworkPolicies.plural);
+    for (const kube::Change& change : api_.fill(nodes_, kNodes.plural)) node_reader_.change(change);
   }
 
   kube::Json job() override { return api_.of(kJobs.plural).at("train"); }
@@ -61,6 +63,7 @@ class ModelCluster final : public CrashCluster {
     api_.put(kube::kPods.plural, pod);
   }
   void add_job(const kube::Json& job) { api_.put(kJobs.plural, job); }
+  void add_node(const kube::Json& node) { api_.put(kNodes.plural, node); }
   // What Kueue says of it.
   void tell_workload(const std::string& name, kube::JsonObject status) {
     kube::Json workload = children(kWorkloads).at(name);
@@ -92,6 +95,7 @@ class ModelCluster final : public CrashCluster {
   kube::Observer observer_;
   ModelApi api_;
   kube::Store jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_;
+  NodeReader node_reader_;
   TakenRoom taken_;
   kube::Store workloads_, flavors_, priorities_, pod_priorities_;
   QueueCaches queue_{workloads_, flavors_, priorities_, pod_priorities_,

@@ -15,6 +15,8 @@
 
 namespace caravan::controller {
 
+using DomainDemands = std::map<std::string, Demand>;  // by domain, as pod_placement.h names them
+
 struct Domain {
   std::map<std::string, std::string> node_labels = {};  // key and name
   int room = 0;                                         // pods of the job that find room now

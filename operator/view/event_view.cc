@@ -5,14 +5,12 @@
 #include <limits>
 
 #include "common/utf8.h"
+#include "kube/api/names.h"
 
 namespace caravan::controller {
 namespace {
 
 using kube::Json;
-
-constexpr std::size_t kLongestWord = 253;  // a name, a kind or a reason
-constexpr std::size_t kLongestNote = 1024;
 
 // Those of older programs have another field for it.
 int count_of(const Json& event) {
@@ -34,14 +32,14 @@ std::string time_of_event(const Json& event) {
 
 EventView read_event(const Json& event) {
   const auto word = [&](kube::JsonPath path) {
-    return readable_line(kube::text_at(event, path), kLongestWord);
+    return readable_line(kube::text_at(event, path), kube::kLongestName);
   };
   return {.time = time_of_event(event),
           .is_warning = kube::text_at(event, {"type"}) == "Warning",
           .kind = word({"regarding", "kind"}),
           .name = word({"regarding", "name"}),
           .reason = word({"reason"}),
-          .message = readable_line(kube::text_at(event, {"note"}), kLongestNote),
+          .message = readable_line(kube::text_at(event, {"note"}), kube::kLongestNote),
           .count = count_of(event)};
 }
 

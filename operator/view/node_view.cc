@@ -74,6 +74,10 @@ std::int64_t amount_of(const Demand& demand, const std::string& resource) {
   return found == demand.end() ? 0 : found->second;
 }
 
+void add_demand(const Demand& more, Demand& to) {
+  for (const auto& [resource, amount] : more) add_amount(resource, amount, to);
+}
+
 Demand read_demand(const Json& pod) {
   Demand demand;
   for (const Json& container : kube::array_at(pod, {"spec", "containers"})) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,15 @@ struct NodeView {
   bool operator==(const NodeView&) const = default;
 };
 
+// Those of the whole cluster, of which there may be thousands: read once, and never changed.
+using SharedNodes = std::shared_ptr<const std::vector<NodeView>>;
+
 NodeView read_node(const kube::Json& object);
 // 0: none.
 std::int64_t amount_of(const Demand& demand, const std::string& resource);
 // What a pod asks of its machine, rounded up. Sums end at the largest number: whoever makes pods may ask for
 // whatever he likes.
 Demand read_demand(const kube::Json& pod);
+void add_demand(const Demand& more, Demand& to);
 
 }  // namespace caravan::controller

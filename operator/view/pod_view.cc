@@ -90,6 +90,7 @@ PodView read_pod(const Json& object) {
   PodView view;
   view.name = kube::key_of(object).name;
   view.uid = kube::uid_of(object);
+  view.version = kube::version_of(object);
   view.node = number(kube::text_at(object, {"metadata", "labels", labels::kNodeIndex}), -1);
   view.attempt = number(kube::text_at(object, {"metadata", "labels", labels::kAttempt}), 0);
   view.certificates = kube::text_at(object, {"metadata", "labels", labels::kCertificates});

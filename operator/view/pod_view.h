@@ -15,6 +15,7 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct PodView {
   std::string name = {};
   std::string uid = {};
+  std::string version = {};             // resourceVersion
   int node = 0;                         // index within the job
   int attempt = 1;                      // the one that it was made for
   std::string certificates = {};        // the set that it has

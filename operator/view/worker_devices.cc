@@ -1,11 +1,10 @@
 #include "operator/view/worker_devices.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
-#include <string_view>
 
 #include "common/quantity.h"
+#include "kube/api/names.h"
 #include "operator/api/device_labels.h"
 #include "planner/device/catalogue.h"
 
@@ -13,13 +12,6 @@ namespace caravan::controller {
 namespace {
 
 constexpr char kDevices[] = "devices";  // the claim that stands in for the extended resource
-
-bool is_label_value(const std::string& text) {
-  return std::ranges::all_of(text, [](const char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("-_.").find(c) != std::string_view::npos;
-  });
-}
 
 bool speaks_of(const v1alpha1::Worker& worker, const std::string& label) {
   return worker.node_selector().contains(label) ||
@@ -52,7 +44,8 @@ std::vector<std::string> wanted_products(const v1alpha1::JobSpec& spec) {
       speaks_of(spec.worker(), labels_of(device.resource_name()).product))
     return {};
   std::vector<std::string> values = {known->name};
-  std::ranges::copy_if(known->labels, std::back_inserter(values), is_label_value);
+  std::ranges::copy_if(known->labels, std::back_inserter(values),
+                       [](const std::string& label) { return kube::is_label_value(label); });
   return values;
 }
 

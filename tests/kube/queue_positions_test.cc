@@ -49,6 +49,41 @@ TEST_F(QueuePositionsTest, PlacesStandForAWhileWhenTheServerFails) {
   EXPECT_TRUE(later.may_be_told);
 }
 
+TEST_F(QueuePositionsTest, AServerThatFailsIsAskedForOneQueueAlone) {
+  serve(in_turn({reply_with(200, kPlaces), reply_with(422, status_json(422, "Invalid"))}));
+  QueuePositions positions(*client_, clock_);
+  EXPECT_EQ(positions.find({}, "team", "lq", "ltj-a").position, 4);
+  for (const char* name_space : {"second", "third", "fourth"}) {
+    const auto answer = positions.find({}, name_space, "lq", "ltj-b");
+    EXPECT_FALSE(answer.is_told);
+    EXPECT_TRUE(answer.may_be_told);
+  }
+  clock_.advance(16s);
+  EXPECT_EQ(positions.find({}, "team", "lq", "ltj-a").position, 4) << "what was told stands";
+  EXPECT_EQ(requests("GET"), 2);
+}
+
+TEST_F(QueuePositionsTest, OneQueueFindsOutWhetherAServerThatFailedAnswersAgain) {
+  std::latch asked(1);
+  std::latch answers(1);
+  const auto answer_late = [&](kube::testing::Exchange& exchange) {
+    asked.count_down();
+    answers.wait();
+    exchange.reply(200, kPlaces);
+  };
+  serve(in_turn({reply_with(422, status_json(422, "Invalid")), answer_late, reply_with(200, kPlaces)}));
+  QueuePositions positions(*client_, clock_);
+  EXPECT_FALSE(positions.find({}, "team", "lq", "ltj-a").is_told);
+  clock_.advance(60s);
+  auto first = std::async(std::launch::async, [&] { return positions.find({}, "team", "lq", "ltj-a"); });
+  asked.wait();
+  EXPECT_FALSE(positions.find({}, "second", "lq", "ltj-b").is_told);
+  EXPECT_EQ(requests("GET"), 2) << "each that asks may wait in vain";
+  answers.count_down();
+  EXPECT_EQ(first.get().position, 4);
+  EXPECT_TRUE(positions.find({}, "third", "lq", "ltj-a").is_told) << "it answers";
+}
+
 TEST_F(QueuePositionsTest, AClusterWithoutThatServerHasNoPlaces) {
   serve(reply_with(404, status_json(404, "NotFound")));
   QueuePositions positions(*client_, clock_);

@@ -126,7 +126,7 @@ class ClusterReportServerTest : public ::testing::Test, private ClusterReportSer
                                          .first_pause = 20ms,
                                          .longest_pause = 500ms,
                                          .ping_period = 1s},
-                                        {.stop = [] {},
+                                        {.stop = [this] { note([this] { ++stops_; }); },
                                          .save =
                                              [this](const std::string& request) {
                                                const std::scoped_lock lock(mutex_);
@@ -193,6 +193,7 @@ class ClusterReportServerTest : public ::testing::Test, private ClusterReportSer
   std::vector<std::string> admitted_;
   int refused_ = 0;
   int held_up_ = 0;
+  int stops_ = 0;  // that the coordinator was told
   std::atomic<bool> job_is_there_ = true;
   StepHistory history_;
   ProgressBoard board_{clock_, history_,
@@ -232,6 +233,20 @@ TEST_F(ClusterReportServerTest, ACheckpointThatIsAskedForIsOrderedWithTheNextRep
   EXPECT_TRUE(client->wait_for_acknowledgement(kPatience));
   const std::scoped_lock lock(mutex_);
   EXPECT_THAT(saves_, ::testing::ElementsAre("uid/now"));
+}
+
+TEST_F(ClusterReportServerTest, ACoordinatorIsToldToStopAtOnceAndOnce) {
+  serve(authority());
+  const auto client = connect();
+  client->tell(started(1));
+  wait_for_attempt(1);
+  board_.ask_to_stop("uid");
+  EXPECT_TRUE(wait_until([this] { return stops_ == 1; })) << "without another report";
+  board_.ask_to_stop("uid");
+  client->tell(completed());
+  EXPECT_TRUE(client->wait_for_acknowledgement(kPatience));
+  const std::scoped_lock lock(mutex_);
+  EXPECT_EQ(stops_, 1) << "a second time it would not wait for its step";
 }
 
 TEST_F(ClusterReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {
@@ -509,6 +524,30 @@ TEST(ProgressBoard, AJobHasALookTwiceASecondAtMost) {
   board.look_at("uid");
   tell(53);
   EXPECT_EQ(looks.back(), 0ms);
+}
+
+TEST(ProgressBoard, ACoordinatorThatComesAgainIsToldToStopAgain) {
+  ::caravan::testing::ManualClock clock;
+  StepHistory history;
+  ProgressBoard board(
+      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
+      [](const kube::ObjectKey&, std::chrono::milliseconds) {});
+  std::string why;
+  int told = 0;
+  const auto come = [&] { board.set_way_to_stop("uid", [&told] { ++told; }); };
+  board.ask_to_stop("uid");
+  come();
+  EXPECT_EQ(told, 0) << "nothing is kept of a job that nobody has told of";
+  board.take({.job = {"team", "train"}, .job_uid = "uid"}, started(1), why);
+  come();
+  EXPECT_EQ(told, 0);
+  board.ask_to_stop("uid");
+  board.ask_to_stop("uid");
+  EXPECT_EQ(told, 1);
+  come();
+  EXPECT_EQ(told, 2) << "at once";
+  board.ask_to_stop("uid");
+  EXPECT_EQ(told, 2);
 }
 
 TEST(HolderOf, OnlyATokenForUsThatWasGivenToAPodIsGood) {

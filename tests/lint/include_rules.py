@@ -22,7 +22,7 @@ ROOMS = {
     "serving": {"http", "kube", "kube/transport", "common"},
     "operator/api": {"kube", "proto", "common"},
     "operator/steps": {"operator/api", "kube", "proto", "common", "coordination"},
-    "operator/view": {"operator/api", "planner", "kube", "proto", "common", "coordination"},
+    "operator/view": {"operator/api", "planner", "report_text", "kube", "proto", "common", "coordination"},
     "operator": {"operator/api", "operator/steps", "operator/view", "serving", "planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "service/answer": {"operator/api", "kube", "proto", "common"},
     "service/json": {"service/answer", "operator/api", "http", "kube", "proto", "common"},
