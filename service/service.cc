@@ -122,9 +122,10 @@ class Service {
   kube::PooledTransport transport_;
   kube::Client client_;  // with this service's own rights
   JobFeed jobs_{[this] {
-    return JobFeed::Versions{.seen = informer_.store().resource_version(),
-                             .reported = informer_.reported_version()};
-  }};
+                  return JobFeed::Versions{.seen = informer_.store().resource_version(),
+                                           .reported = informer_.reported_version()};
+                },
+                options_.name_space};
   kube::Informer informer_;
   Callers callers_;
   Rights rights_{client_, clock_};

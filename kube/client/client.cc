@@ -156,7 +156,7 @@ ApiResult<WatchStream> Client::watch(const CallContext& context, const ResourceP
   if (!token) return tl::unexpected(token.error());
   auto stream = open_stream(context, context.until(clock_.now() + options_.call_timeout), call, *token);
   if (!stream) {
-    forget_credentials(stream.error());
+    forget_credentials(stream.error(), *token);
     return tl::unexpected(std::move(stream.error()));
   }
   return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, call.name());
@@ -287,7 +287,7 @@ ApiResult<Answer> Client::retried(const CallContext& context, const Call& call, 
     auto answer = token.and_then([&](const std::string& known) { return once(bounded, known); });
     if (answer) return answer;
     const ApiError& error = answer.error();
-    if (!credentials_renewed && forget_credentials(error)) {
+    if (!credentials_renewed && forget_credentials(error, token.value_or(""))) {
       credentials_renewed = true;
       logs_in = true;
     } else if (!wait_for_retry(bounded, error, call, tries)) {
@@ -296,16 +296,9 @@ ApiResult<Answer> Client::retried(const CallContext& context, const Call& call, 
   }
 }
 
-// A new authority may lie in its file already.
-bool Client::forget_credentials(const ApiError& error) {
-  if (error.is_unauthorized()) {
-    credentials_.forget();
-  } else if (error.kind == ErrorKind::kUntrusted) {
-    credentials_.forget_files();
-  } else {
-    return false;
-  }
-  return true;
+bool Client::forget_credentials(const ApiError& error, const std::string& token) {
+  if (error.is_unauthorized()) credentials_.forget(token);
+  return error.is_unauthorized() || error.kind == ErrorKind::kUntrusted;
 }
 
 ApiResult<HttpResponse> Client::exchange(const CallContext& caller, const CallContext& bounded,

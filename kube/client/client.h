@@ -128,8 +128,9 @@ class Client {
                                    const std::string& token);
   ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& caller, const CallContext& bounded,
                                                      const Call& call, const std::string& token);
-  // Whether those that were read may be to blame.
-  bool forget_credentials(const ApiError& error);
+  // Whether those that were read may be to blame: the token of the call, or, where a certificate is not
+  // trusted, files that the transport reads again.
+  bool forget_credentials(const ApiError& error, const std::string& token);
   void tell(const CallContext& caller, Clock::TimePoint began, std::string_view verb, int code);
   HttpRequest request_of(const Call& call, const std::string& token) const;
   bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);

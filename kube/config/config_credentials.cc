@@ -83,10 +83,10 @@ void ConfigCredentials::forget_files() {
   for (PemSource* source : {&authority_, &certificate_, &key_, &token_}) source->forget();
 }
 
-void ConfigCredentials::forget() {
+void ConfigCredentials::forget(const std::string& token) {
   forget_files();
   const std::lock_guard guard(exec_mutex_);
-  exec_.reset();
+  if (exec_ && (exec_->token.empty() || exec_->token == token)) exec_.reset();
 }
 
 ApiResult<ExecCredential> ConfigCredentials::exec_credential(const CallContext& context) {

@@ -25,7 +25,7 @@ class ConfigCredentials final : public Credentials {
 
   ApiResult<std::string> token(const CallContext& context) override;
   ApiResult<TlsMaterial> tls(const CallContext& context) override;
-  void forget() override;
+  void forget(const std::string& token) override;
   void forget_files() override;
 
  private:

@@ -1,10 +1,13 @@
 #include "kube/config/config_credentials.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <future>
 
+#include "common/certificates.h"
+#include "common/json.h"
 #include "common/testing/await.h"
 #include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
@@ -65,7 +68,7 @@ TEST_F(ConfigCredentialsTest, AfterARefusalTheFileIsReadAtOnce) {
   ConfigCredentials credentials({.token_file = path("token")}, clock_);
   EXPECT_EQ(credentials.token({}).value(), "first");
   write("token", "second");
-  credentials.forget();
+  credentials.forget("first");
   EXPECT_EQ(credentials.token({}).value(), "second");
 }
 
@@ -94,6 +97,31 @@ TEST_F(ConfigCredentialsTest, APluginRunsAgainWhenItsTokenExpires) {
   EXPECT_EQ(credentials.token({}).value(), "xx");
 }
 
+TEST_F(ConfigCredentialsTest, ALoginThatCameAfterTheRefusedOneStays) {
+  ConfigCredentials credentials(with_plugin("printf x >> " + path("count"), "$(cat " + path("count") + ")"),
+                                clock_);
+  const std::string refused = credentials.token({}).value();
+  credentials.forget(refused);
+  EXPECT_EQ(credentials.token({}).value(), "xx");
+  credentials.forget(refused);  // by a call that began before the new login
+  EXPECT_EQ(credentials.token({}).value(), "xx");
+}
+
+TEST_F(ConfigCredentialsTest, ACertificateOfAPluginGoesWithATokenOfAnotherSource) {
+  const KeyPair pair = make_authority("plugin", kAuthorityLifetime).value();
+  ClientConfig config =
+      with_plugin("printf x >> " + path("count"),
+                  fmt::format(R"(","clientCertificateData":{},"clientKeyData":{},"more":")",
+                              json_string(pair.certificate_pem), json_string(pair.key_pem)));
+  config.token = "constant";
+  ConfigCredentials credentials(config, clock_);
+  for (const std::size_t runs : {1U, 1U, 2U}) {
+    if (runs == 2) credentials.forget(credentials.token({}).value());
+    EXPECT_EQ(credentials.tls({}).value().certificate_pem, pair.certificate_pem);
+    EXPECT_EQ(fs::file_size(path("count")), runs);
+  }
+}
+
 TEST_F(ConfigCredentialsTest, APluginThatFailsRestsTwiceAsLongEachTime) {
   ConfigCredentials credentials(with_plugin("printf x >> " + path("count") + "; exit 1"), clock_);
   const auto runs = [&] { return fs::file_size(path("count")); };
@@ -101,7 +129,7 @@ TEST_F(ConfigCredentialsTest, APluginThatFailsRestsTwiceAsLongEachTime) {
   auto ran = runs();
   for (const auto rest : {1s, 2s, 4s, 8s, 16s, 30s, 30s}) {
     clock_.advance(rest - 1ms);
-    credentials.forget();
+    credentials.forget("t");
     for (const ApiError& error : {credentials.token({}).error(), credentials.tls({}).error()}) {
       EXPECT_EQ(error.kind, ErrorKind::kNoCredentials);
       EXPECT_EQ(error.message, told);
@@ -122,7 +150,7 @@ TEST_F(ConfigCredentialsTest, APluginThatWorksAgainHasFailedForTheFirstTimeTheNe
   clock_.advance(2s);
   EXPECT_EQ(credentials.token({}).value(), "t");
   fs::remove(path("works"));
-  credentials.forget();
+  credentials.forget("t");
   EXPECT_EQ(credentials.token({}).error().kind, ErrorKind::kNoCredentials);
   write("works", "");
   clock_.advance(1s);

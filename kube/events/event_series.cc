@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "common/utf8.h"
+#include "kube/api/names.h"
 #include "kube/api/timestamp.h"
 
 namespace caravan::kube {
 namespace {
 
-constexpr std::size_t kLongestNote = 1024;
 constexpr std::size_t kLongestWord = 128;
-constexpr std::size_t kLongestNamePrefix = 200;  // of 253, the rest makes the name unique
+constexpr std::size_t kLongestNamePrefix = kLongestName - 53;  // the rest makes the name unique
 
 std::string cut(const std::string& text, std::size_t longest) {
   return std::string(utf8_prefix(text, longest));

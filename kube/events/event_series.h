@@ -21,7 +21,7 @@ struct EventNote {
   EventType type = EventType::kNormal;
   std::string reason;  // one word, such as PodCreated; at most 128 characters
   std::string action;  // what the controller did, such as CreatePod; at most 128 characters
-  std::string note;    // cut at 1024 bytes
+  std::string note;    // cut at kLongestNote (api/names.h)
 };
 
 struct EventReporter {

@@ -163,8 +163,10 @@ ApiResult<std::shared_ptr<Connection>> PooledTransport::dial(const CallContext& 
   std::shared_ptr<Connection> connection = network_.make_connection(peer_, std::move(tls));
   auto connected = await<bool>(clock_, context, *connection,
                                [&](Completion<bool> done) { connection->connect(std::move(done)); });
-  if (!connected) return tl::unexpected(std::move(connected.error()));
-  return connection;
+  if (connected) return connection;
+  // A new authority may lie in its file already.
+  if (connected.error().kind == ErrorKind::kUntrusted) credentials_.forget_files();
+  return tl::unexpected(std::move(connected.error()));
 }
 
 void PooledTransport::give_back(std::shared_ptr<Connection> connection,

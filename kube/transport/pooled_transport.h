@@ -1,7 +1,8 @@
 // The transport over TLS: connections are kept alive and used again, and at most so many calls run at once.
 //
 // Streams have connections of their own and do not count. When the TLS material changes (a rotated authority
-// or client certificate), new connections use the new one and idle ones are dropped.
+// or client certificate), new connections use the new one and idle ones are dropped; after material that does
+// not do, its files are read again by the next call.
 #pragma once
 
 #include <deque>

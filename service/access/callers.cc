@@ -9,6 +9,7 @@
 #include <ctime>
 #include <memory>
 
+#include "kube/api/token_review.h"
 #include "operator/api/names.h"
 
 namespace caravan::service {
@@ -16,7 +17,6 @@ namespace {
 
 using kube::Json;
 using kube::JsonArray;
-using kube::JsonObject;
 
 std::vector<std::string> texts_of(const JsonArray& list) {
   std::vector<std::string> texts;
@@ -50,20 +50,14 @@ bool has_control_characters(const std::string& text) {
 
 }  // namespace
 
-JsonArray json_list(const std::vector<std::string>& texts) {
-  return JsonArray(texts.begin(), texts.end());
-}
-
 Answer<Caller> caller_of_review(const Json& review, const std::vector<std::string>& audiences) {
-  if (!kube::flag_at(review, {"status", "authenticated"}))
+  const kube::TokenVerdict verdict = kube::verdict_of(review, audiences);
+  if (verdict == kube::TokenVerdict::kNotValid)
     return bad_token(
         fmt::format("the token is not valid here; ask for one with `kubectl create token NAME "
                     "--audience {}`",
                     audiences.front()));
-  const auto meant = texts_of(kube::array_at(review, {"status", "audiences"}));
-  const bool is_for_us = std::ranges::any_of(
-      meant, [&](const std::string& one) { return std::ranges::find(audiences, one) != audiences.end(); });
-  if (!is_for_us)
+  if (verdict == kube::TokenVerdict::kOfAnotherAudience)
     return bad_token(fmt::format("the token is not for the audience {}", fmt::join(audiences, ", ")));
   Caller caller{.user = kube::text_at(review, {"status", "user", "username"}),
                 .uid = kube::text_at(review, {"status", "user", "uid"}),
@@ -143,11 +137,8 @@ Answer<Caller> Callers::while_certificate_lasts(const Caller& caller) const {
 }
 
 Answer<Caller> Callers::review(const CallContext& context, const std::string& token) {
-  const Json request =
-      JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
-                 {"kind", "TokenReview"},
-                 {"spec", JsonObject{{"token", token}, {"audiences", json_list(audiences_)}}}};
-  const auto review = client_.create(context, {.resource = controller::kTokenReviews}, request);
+  const auto review =
+      client_.create(context, {.resource = controller::kTokenReviews}, kube::token_review(token, audiences_));
   if (!review) {
     Fault own = own_fault_of(review.error());
     own.message = "the token cannot be reviewed: " + own.message;

@@ -19,8 +19,6 @@ namespace caravan::service {
 inline constexpr std::chrono::seconds kReviewsStand{10};
 inline constexpr std::chrono::minutes kNamesStand{10};
 
-kube::JsonArray json_list(const std::vector<std::string>& texts);
-
 // What a TokenReview says of a token for these audiences; the caller has no token yet.
 Answer<Caller> caller_of_review(const kube::Json& review, const std::vector<std::string>& audiences);
 // Of a certificate in PEM, also of one that has expired.

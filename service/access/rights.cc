@@ -31,6 +31,10 @@ std::string identity_of(const Caller& caller) {
   return text;
 }
 
+JsonArray json_list(const std::vector<std::string>& texts) {
+  return JsonArray(texts.begin(), texts.end());
+}
+
 Json review_of(const Caller& caller, const Action& action) {
   JsonObject extra;
   for (const auto& [key, values] : caller.extra) extra[key] = json_list(values);

@@ -1,11 +1,19 @@
 #include "service/answer/fault.h"
 
+#include <fmt/format.h>
 #include <google/rpc/status.pb.h>
 
+#include <algorithm>
+
+#include "common/utf8.h"
 #include "operator/api/names.h"
 
 namespace caravan::service {
 namespace {
+
+// Of what goes into headers, in bytes.
+constexpr std::size_t kLongestSentence = 1024;
+constexpr std::size_t kLongestFields = 1536;  // together
 
 // "POST /apis/...: 409 Conflict: the words" without what the client has put before them.
 std::string words_of(const kube::ApiError& error) {
@@ -51,6 +59,20 @@ Fault fault_of_answer(const kube::ApiError& error) {
   }
 }
 
+// Only a job has many.
+void leave_out_the_last(std::vector<Violation>& fields) {
+  std::size_t bytes = 0;
+  const auto has_room = [&bytes](const Violation& one) {
+    bytes += one.subject.size() + one.description.size();
+    return bytes <= kLongestFields;
+  };
+  const auto rest = std::ranges::find_if_not(fields, has_room);
+  if (rest == fields.end()) return;
+  const auto left_out = fields.end() - rest;
+  fields.erase(rest, fields.end());
+  fields.push_back({"job", fmt::format("has {} more mistakes, for which there is no room here", left_out)});
+}
+
 template <typename Detail>
 void add(const Detail& detail, google::rpc::Status& status) {
   status.add_details()->PackFrom(detail);
@@ -94,6 +116,15 @@ Fault own_fault_of(const kube::ApiError& error) {
   own.code = Code::kUnavailable;
   own.reason = faults::kServerAway;
   return own;
+}
+
+Fault fit_for_headers(Fault fault) {
+  fault.message = readable(fault.message, kLongestSentence);
+  for (auto* violations : {&fault.fields, &fault.quotas, &fault.preconditions}) {
+    for (Violation& one : *violations) one.description = readable(one.description, kLongestSentence);
+  }
+  leave_out_the_last(fault.fields);
+  return fault;
 }
 
 google::rpc::Status status_of(const Fault& fault) {

@@ -38,8 +38,8 @@ enum class Code {
 namespace faults {
 inline constexpr char kNoCredentials[] = "NO_CREDENTIALS";  // neither token nor certificate
 inline constexpr char kBadToken[] = "BAD_TOKEN";            // of nobody, expired, or for another audience
-inline constexpr char kTokenNotForServer[] =
-    "TOKEN_AUDIENCE";  // good for reading here, not for the API server
+// The API server does not take it: it is for reading here only, or has expired since it was let in.
+inline constexpr char kTokenNotForServer[] = "TOKEN_AUDIENCE";
 inline constexpr char kCertificateOnly[] = "CERTIFICATE_ONLY";  // a certificate cannot be passed on
 inline constexpr char kForbidden[] = "FORBIDDEN";
 inline constexpr char kBadRequest[] = "BAD_REQUEST";
@@ -54,13 +54,14 @@ inline constexpr char kQuota[] = "QUOTA_EXCEEDED";
 inline constexpr char kRate[] = "RATE_LIMITED";
 inline constexpr char kBusy[] = "BUSY";
 inline constexpr char kTokenTooOld[] = "RESUME_TOKEN_TOO_OLD";
-inline constexpr char kLogGone[] = "LOG_GONE";            // rotated away, or its pod is gone
-inline constexpr char kNotPlanned[] = "NOT_PLANNED";      // so no node has that rank
-inline constexpr char kNotReady[] = "NOT_READY";          // the copy of the jobs is not filled yet
-inline constexpr char kServerAway[] = "API_SERVER_AWAY";  // or it refuses what this service needs
-inline constexpr char kOperatorAway[] = "OPERATOR_AWAY";  // so nobody tells how training goes
-inline constexpr char kNoMetrics[] = "NO_METRICS";        // this service was started without --operator
-inline constexpr char kNoCapacity[] = "NO_CAPACITY";      // the operator reads no nodes
+inline constexpr char kLogGone[] = "LOG_GONE";                // rotated away, or its pod is gone
+inline constexpr char kNotPlanned[] = "NOT_PLANNED";          // so no node has that rank
+inline constexpr char kOtherNamespace[] = "OTHER_NAMESPACE";  // whose jobs this service does not have
+inline constexpr char kNotReady[] = "NOT_READY";              // the copy of the jobs is not filled yet
+inline constexpr char kServerAway[] = "API_SERVER_AWAY";      // or it refuses what this service needs
+inline constexpr char kOperatorAway[] = "OPERATOR_AWAY";      // so nobody tells how training goes
+inline constexpr char kNoMetrics[] = "NO_METRICS";            // this service was started without --operator
+inline constexpr char kNoCapacity[] = "NO_CAPACITY";          // the operator reads no nodes
 inline constexpr char kTimeout[] = "TIMEOUT";
 inline constexpr char kCancelled[] = "CANCELLED";
 inline constexpr char kInternal[] = "INTERNAL";
@@ -99,6 +100,10 @@ tl::unexpected<Fault> bad_field(std::string field, std::string sentence);
 Fault fault_of(const kube::ApiError& error);
 // The same for a call that this service made on its own account: a refusal is none of the caller's.
 Fault own_fault_of(const kube::ApiError& error);
+
+// As much of it as a client of gRPC takes: the first violations, and how many more there are. All of an error
+// goes into headers, its message twice, and with more than 8 KiB of them a call ends RESOURCE_EXHAUSTED.
+Fault fit_for_headers(Fault fault);
 
 google::rpc::Status status_of(const Fault& fault);
 

@@ -1,5 +1,7 @@
 #include "service/jobs/job_feed.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kube/api/resource_version.h"
@@ -11,8 +13,6 @@
 namespace caravan::service {
 namespace {
 
-// Larger ones are other programs' own, such as what kubectl applied last; every replica holds every job.
-constexpr std::size_t kLongestAnnotation = 1024;
 constexpr std::size_t kLongestVersion = 64;
 
 bool is_version(const std::string& text) {
@@ -123,6 +123,12 @@ void JobFeed::begin_again_if_older(const std::string& version) {
   gaps_.clear();
   changes_.clear();
   kept_bytes_ = 0;
+}
+
+Answer<void> JobFeed::has_jobs_of(const std::string& name_space) const {
+  if (name_space_.empty() || name_space.empty() || name_space == name_space_) return {};
+  return fault(Code::kFailedPrecondition, faults::kOtherNamespace,
+               fmt::format("this service has the jobs of the namespace {} only", name_space_));
 }
 
 EntryPtr JobFeed::get(const kube::ObjectKey& key) const {

@@ -73,13 +73,17 @@ class JobFeed {
     std::string reported;  // whose changes have all been taken
   };
 
-  explicit JobFeed(std::function<Versions()> versions) : versions_(std::move(versions)) {}
+  // name_space: whose jobs these are; empty: of all.
+  explicit JobFeed(std::function<Versions()> versions, std::string name_space = {})
+      : versions_(std::move(versions)), name_space_(std::move(name_space)) {}
 
   // Of the informer: its copy was of the one version, empty at first, and is now of the other.
   void listed(const std::string& before, const std::string& now);
   // And after that, or an event, each change of it.
   void take(const kube::Change& change);
 
+  // FAILED_PRECONDITION where jobs of that namespace are none of these, whether there are any or not.
+  Answer<void> has_jobs_of(const std::string& name_space) const;
   // Changes of later versions follow.
   std::string version() const;
 
@@ -104,6 +108,7 @@ class JobFeed {
   bool is_in_a_gap(const std::string& version) const;
 
   const std::function<Versions()> versions_;
+  const std::string name_space_;
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, EntryPtr> entries_;
   std::deque<ChangePtr> changes_;

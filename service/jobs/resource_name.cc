@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "common/schema/message_text.h"
+#include "kube/api/names.h"
 
 namespace caravan::service {
 namespace {
 
 constexpr std::string_view kNamespaces = "namespaces/";
 constexpr std::string_view kJobs = "/jobs/";
-constexpr std::size_t kLongestLabel = 63;
-constexpr std::size_t kLongestName = 253;
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -33,7 +32,7 @@ tl::unexpected<Fault> no_name(const std::string& field, const char* form, std::s
 Answer<std::string> namespace_of(std::string_view parent, const std::string& field) {
   const bool begins = parent.starts_with(kNamespaces);
   const std::string_view rest = begins ? parent.substr(kNamespaces.size()) : std::string_view();
-  if (!is_name(rest, kLongestLabel, false)) return no_name(field, "namespaces/NAMESPACE", parent);
+  if (!is_name(rest, kube::kLongestLabel, false)) return no_name(field, "namespaces/NAMESPACE", parent);
   return std::string(rest);
 }
 
@@ -45,7 +44,7 @@ Answer<kube::ObjectKey> job_key_of(std::string_view name, const std::string& fie
   const std::size_t at = name.find(kJobs);
   const std::string_view job = at == std::string_view::npos ? "" : name.substr(at + kJobs.size());
   const auto name_space = namespace_of(name.substr(0, at), field);
-  if (!name_space || !is_name(job, kLongestName, true))
+  if (!name_space || !is_name(job, kube::kLongestName, true))
     return no_name(field, "namespaces/NAMESPACE/jobs/JOB", name);
   return kube::ObjectKey{.name_space = *name_space, .name = std::string(job)};
 }

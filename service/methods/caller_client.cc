@@ -34,8 +34,8 @@ Fault caller_fault_of(const kube::ApiError& error) {
       .code = Code::kUnauthenticated,
       .reason = faults::kTokenNotForServer,
       .message =
-          "the token is good for reading here, but not for the API server, which is asked as you; ask for "
-          "one with `kubectl create token NAME --audience caravan --audience "
+          "the API server, which is asked as you, does not take the token: it is for reading here only, or "
+          "has expired; ask for one with `kubectl create token NAME --audience caravan --audience "
           "https://kubernetes.default.svc`, or with the audience of your cluster's API server"};
 }
 

@@ -19,7 +19,7 @@ class NobodysCredentials final : public kube::Credentials {
 
   kube::ApiResult<std::string> token(const CallContext&) override { return std::string(); }
   kube::ApiResult<kube::TlsMaterial> tls(const CallContext& context) override;
-  void forget() override {}
+  void forget(const std::string&) override {}
   void forget_files() override { own_.forget_files(); }
 
  private:
@@ -31,9 +31,9 @@ class TokenCredentials final : public kube::Credentials {
   explicit TokenCredentials(std::string token) : token_(std::move(token)) {}
 
   kube::ApiResult<std::string> token(const CallContext&) override { return token_; }
+  void forget(const std::string&) override {}
   // Of the transport, which has its own.
   kube::ApiResult<kube::TlsMaterial> tls(const CallContext&) override { return kube::TlsMaterial{}; }
-  void forget() override {}
   void forget_files() override {}
 
  private:
@@ -67,7 +67,7 @@ class CallerClients {
 // Of a page of a list that is read as the caller, in bytes.
 inline constexpr std::size_t kLongestListPage = std::size_t{4} << 20;
 
-// fault_of() in the words of a token that is good for reading here only.
+// fault_of(), but for a token that was good here and is not for the API server.
 Fault caller_fault_of(const kube::ApiError& error);
 
 }  // namespace caravan::service

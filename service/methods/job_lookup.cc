@@ -17,6 +17,7 @@ Fault not_filled() {
 Answer<EntryPtr> JobLookup::find(const Call& call, const kube::ObjectKey& key) const {
   const auto allowed = rights_.check(call.context, call.caller, {"get", key.name_space, key.name});
   if (!allowed) return tl::unexpected(allowed.error());
+  if (const auto ours = jobs_.has_jobs_of(key.name_space); !ours) return tl::unexpected(ours.error());
   if (!is_filled_()) return tl::unexpected(not_filled());
   EntryPtr job = jobs_.get(key);
   if (job) return job;

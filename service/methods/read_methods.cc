@@ -20,6 +20,7 @@ Answer<v1alpha1::ListJobsResponse> ReadMethods::list_jobs(const Call& call,
   if (!name_space) return tl::unexpected(name_space.error());
   const auto allowed = rights_.check(call.context, call.caller, {"list", *name_space});
   if (!allowed) return tl::unexpected(allowed.error());
+  if (const auto ours = jobs_.has_jobs_of(*name_space); !ours) return tl::unexpected(ours.error());
   if (!is_filled_()) return tl::unexpected(not_filled());
   const auto page = page_of(jobs_.all(*name_space), request);
   if (!page) return tl::unexpected(page.error());

@@ -35,6 +35,7 @@ Answer<std::shared_ptr<JobWatch>> WatchMethods::watch_jobs(const Call& call,
     const auto allowed = rights_.check(call.context, call.caller, {verb, *name_space});
     if (!allowed) return tl::unexpected(allowed.error());
   }
+  if (const auto ours = jobs_.has_jobs_of(*name_space); !ours) return tl::unexpected(ours.error());
   if (!is_filled_()) return tl::unexpected(not_filled());
   const auto watch =
       std::make_shared<JobWatch>(jobs_, *name_space, std::move(*filter), !request.resume_token().empty());

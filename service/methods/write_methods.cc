@@ -4,8 +4,8 @@
 #include <openssl/sha.h>
 
 #include <array>
-#include <regex>
 
+#include "kube/api/names.h"
 #include "kube/api/timestamp.h"
 #include "operator/api/cancellation.h"
 #include "operator/api/job_conditions.h"
@@ -25,15 +25,13 @@ using v1alpha1::LlamaTrainingJob;
 // What can be told apart and needs no escaping, as the API server's own endings of names.
 constexpr std::string_view kNameCharacters = "bcdfghjklmnpqrstvwxz2456789";
 constexpr std::size_t kNameEnding = 5;
-constexpr std::size_t kLongestCreator = 1024;
 
 kube::ResourcePath jobs_of(const std::string& name_space) {
   return {.resource = controller::kJobs, .name_space = name_space};
 }
 
 Answer<void> check_request_id(const std::string& id, std::size_t longest) {
-  static const std::regex kId("^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$");
-  if (id.empty() || (id.size() <= longest && std::regex_match(id, kId))) return {};
+  if (id.empty() || kube::is_label_value(id, longest)) return {};
   return bad_field("request_id",
                    fmt::format("expected at most {} letters, digits, '-', '_' and '.', a letter or "
                                "digit at either end",
@@ -52,7 +50,8 @@ std::string ending_of(const std::string& request_id) {
 LlamaTrainingJob as_requested(const CreateJobRequest& request, const std::string& user) {
   LlamaTrainingJob job = request.job();
   v1alpha1::ObjectMeta& metadata = *job.mutable_metadata();
-  if (!user.empty() && user.size() <= kLongestCreator) (*metadata.mutable_annotations())[kCreatedBy] = user;
+  if (!user.empty() && user.size() <= kLongestAnnotation)
+    (*metadata.mutable_annotations())[kCreatedBy] = user;
   if (request.request_id().empty()) return job;
   (*metadata.mutable_labels())[kRequestLabel] = request.request_id();
   if (metadata.name().empty() && !metadata.generate_name().empty())
@@ -84,7 +83,8 @@ bool is_of_request(const Json& object, const std::string& request_id) {
 Answer<v1alpha1::Job> WriteMethods::create_job(const Call& call, const CreateJobRequest& request) {
   const auto name_space = namespace_of(request.parent());
   if (!name_space) return tl::unexpected(name_space.error());
-  if (auto id = check_request_id(request.request_id(), 63); !id) return tl::unexpected(id.error());
+  if (auto id = check_request_id(request.request_id(), kube::kLongestLabel); !id)
+    return tl::unexpected(id.error());
   const auto object = object_to_create(as_requested(request, call.caller.user), *name_space);
   if (!object) return tl::unexpected(object.error());
   auto client = clients_.client_of(call);

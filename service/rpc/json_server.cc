@@ -10,6 +10,7 @@
 
 #include "caravan/v1alpha1/job_service.pb.h"
 #include "http/server.h"
+#include "http/texts.h"
 #include "http/under_way.h"
 #include "service/audited_call.h"
 #include "service/json/compiled_openapi.h"
@@ -108,9 +109,9 @@ class Server final : public JsonServer {
   // By the server's thread.
   void take(const ExchangePtr& exchange) {
     const http::Request& request = exchange->request();
-    if (request.method == "GET" && request.path() == kOpenapiPath)
-      return exchange->reply({.content_type = "application/json", .body = std::string(kOpenapi)});
-    if (request.method == "GET") {
+    if (http::reads(request)) {
+      if (request.path() == kOpenapiPath)
+        return exchange->reply({.content_type = "application/json", .body = std::string(kOpenapi)});
       if (auto page = page_reply(request.path())) return exchange->reply(*std::move(page));
     }
     auto match = routes_.find(request.method, request.path());

@@ -111,7 +111,10 @@ class JsonServerTest : public ::testing::Test {
   kube::Client client_{reviews_, credentials_, clock_, [] { return 0.5; }, {.retry = {.tries = 1}},
                        observer_};
   kube::Store store_;
-  JobFeed jobs_{[this] { return JobFeed::Versions{store_.resource_version(), store_.resource_version()}; }};
+  JobFeed jobs_{[this] {
+                  return JobFeed::Versions{store_.resource_version(), store_.resource_version()};
+                },
+                "team"};
   Callers callers_{client_, clock_, {"caravan"}};
   Rights rights_{client_, clock_};
   Shares shares_{clock_, {.requests_per_second = 0.001, .burst = 20, .streams = 1}};
@@ -201,12 +204,27 @@ TEST_F(JsonServerTest, AnybodyMayReadThePageWhichLetsNothingOfOthersIn) {
   EXPECT_THAT(ask("GET " + page.substr(script, page.find('"', script) - script), ""),
               AllOf(StartsWith("HTTP/1.1 200 OK"), HasSubstr("immutable"), HasSubstr("nosniff")));
   EXPECT_THAT(ask("GET /page/other.js", ""), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(ask("HEAD /", ""),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/html"), EndsWith("\r\n\r\n")));
 }
 
 TEST_F(JsonServerTest, NobodyMayWhatTheApiServerDoesNotLetHim) {
   start();
   EXPECT_THAT(ask(kGetJob, "bob"), AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr(R"("reason":"FORBIDDEN")")));
   EXPECT_THAT(ask(kWatch, "bob"), StartsWith("HTTP/1.1 403 "));
+}
+
+TEST_F(JsonServerTest, OfANamespaceWhoseJobsThisServiceDoesNotHaveItSaysSo) {
+  start();
+  for (const char* path : {"jobs", "jobs:watch", "jobs/a", "jobs/a/checkpoints", "jobs/a/metrics"}) {
+    EXPECT_THAT(ask(fmt::format("GET /v1alpha1/namespaces/other/{}", path)),
+                AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr(R"("code":9)"),
+                      HasSubstr(R"("reason":"OTHER_NAMESPACE")"), HasSubstr("of the namespace team")))
+        << path;
+    EXPECT_THAT(ask(fmt::format("GET /v1alpha1/namespaces/other/{}", path), "bob"),
+                StartsWith("HTTP/1.1 403 "))
+        << path;
+  }
 }
 
 TEST_F(JsonServerTest, WhoIsRefusedAChangeLeavesALineOfAudit) {

@@ -23,7 +23,8 @@ using namespace v1alpha1;
 
 constexpr char kServiceName[] = "caravan.v1alpha1.JobService";
 
-grpc::Status status_for(const Fault& fault) {
+grpc::Status status_for(const Fault& whole) {
+  const Fault fault = fit_for_headers(whole);
   return {static_cast<grpc::StatusCode>(fault.code), fault.message, status_of(fault).SerializeAsString()};
 }
 

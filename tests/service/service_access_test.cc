@@ -132,9 +132,11 @@ TEST_F(ServiceAccessTest, AServiceThatIsAwayIsSaidToBe) {
   expect_one_line(away, kUnreachable);
   EXPECT_THAT(away.err,
               AllOf(HasSubstr("the job service " + address_ + " is not reached"), HasSubstr("--server")));
-  const Outcome nonsense = list("--server localhost --token-file token");
-  expect_one_line(nonsense, 2);
-  EXPECT_THAT(nonsense.err, HasSubstr("--server: expected HOST:PORT, got localhost"));
+  for (const char* nonsense : {"localhost", "https://localhost:443"}) {
+    const Outcome refused = list(fmt::format("--server {} --token-file token", nonsense));
+    expect_one_line(refused, 2);
+    EXPECT_THAT(refused.err, HasSubstr(fmt::format("--server: expected HOST:PORT, got {}", nonsense)));
+  }
 }
 
 TEST_F(ServiceAccessTest, TheKubeconfigGivesTokenAndNamespace) {

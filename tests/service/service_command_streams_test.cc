@@ -219,22 +219,11 @@ TEST_F(ServiceStepCommands, DoctorNamesTheQuotaThatIsUsedUp) {
   EXPECT_THAT(served.out, HasSubstr("the namespace's quota narrow is used up: 2 pods of 2"));
 }
 
-constexpr const char* kFollowedJob = R"(
-apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: train}
-spec:
-  model: {preset: llama-tiny}
-  data: {claimName: corpus, path: train.bin}
-  training: {steps: 100, sequenceLength: 64, globalBatchSequences: 8}
-  resources: {devices: 2, device: {kind: CPU, memory: 4Gi}}
-)";
-
 TEST_F(ServiceStepCommands, EstimateIsThatOfTheService) {
   start();
-  folder_.write("job.yaml", kFollowedJob);
+  folder_.write("job.yaml", kube::testing::job_yaml(1));
   for (const char* words :
-       {"estimate job.yaml", "estimate job.yaml -o json", "estimate job.yaml --devices 1,2",
+       {"estimate job.yaml", "estimate job.yaml -o json", "estimate job.yaml --devices 2,4",
         "estimate job.yaml --set spec.resources.device.memory=1Mi"}) {
     const Outcome direct = on_api_server(words);
     const Outcome served = on_service(words);

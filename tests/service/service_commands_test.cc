@@ -21,17 +21,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
-constexpr const char* kJob = R"(
-apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: train}
-spec:
-  model: {preset: llama-tiny}
-  data: {claimName: corpus, path: train.bin}
-  training: {steps: 100, sequenceLength: 64, globalBatchSequences: 8}
-  resources: {devices: 2, device: {kind: CPU, memory: 4Gi}}
-  checkpoint: {claimName: states, path: train}
-)";
+const std::string kJob = kube::testing::job_yaml(1, "  checkpoint: {claimName: states, path: train}");
 
 class ServiceCommandsTest : public ServiceCommands<OperatedService> {
  protected:

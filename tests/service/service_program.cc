@@ -231,18 +231,8 @@ v1alpha1::LlamaTrainingJob ServiceProgram::job(const std::string& name) const {
 }
 
 void ServiceProgram::create_job(const std::string& name) {
-  const auto created = server_.create(fmt::format(R"(
-apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {{name: {}}}
-spec:
-  model: {{preset: llama-tiny}}
-  data: {{claimName: corpus, path: train.bin}}
-  training: {{steps: 100, sequenceLength: 64, globalBatchSequences: 8}}
-  resources: {{devices: 2, device: {{kind: CPU}}}}
-  checkpoint: {{claimName: states, path: train}}
-)",
-                                                  name));
+  const auto created =
+      server_.create(kube::testing::job_yaml(1, "  checkpoint: {claimName: states, path: train}", name));
   ASSERT_TRUE(created.is_success()) << created.message();
 }
 
