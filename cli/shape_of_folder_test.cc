@@ -88,7 +88,7 @@ TEST_F(ShapeOfFolder, KeepsTheBoundsOfTheSchemaAndIsThatOfTheFiles) {
   EXPECT_THAT(refusal_of([](auto& shape) { shape.vocab = 2147483647; }),
               HasSubstr("vocabSize: expected a whole number from 2 to 2097152"));
   EXPECT_THAT(refusal_of([](auto& shape) { shape.norm_eps = 2; }),
-              HasSubstr("normEps: expected a decimal number above 0 and at most 1"));
+              HasSubstr("normEps: expected a decimal number from 1e-37 to 1"));
   EXPECT_THAT(refusal_of([](auto& shape) { shape.layers = 3; }),
               HasSubstr("has no tensor 'model.layers.2.input_layernorm.weight'"));
   EXPECT_THAT(refusal_of([](auto& shape) { shape.ffn = 16; }),

@@ -39,6 +39,11 @@ inline constexpr std::chrono::seconds kPatienceInPods{20};
 inline constexpr std::chrono::seconds kAbsentAfter{300};
 inline constexpr int kMostAbsentNodes = 64;  // that one report names
 
+// Whom a coordinator names and the operator keeps: of the attempts before, with each new one, and of the
+// ranks that are slow in an attempt.
+inline constexpr int kMostEndedAttempts = 100;
+inline constexpr int kMostStragglers = 16;
+
 // From the signal that ends a pod to the one that kills it, where the gang may write a last checkpoint.
 inline constexpr std::chrono::seconds kGraceForCheckpoint{300};
 

@@ -111,7 +111,7 @@ class DeviceCountSearch {
 
   int widest_tensor() const {
     const DevicePool& devices = request_.devices;
-    return devices.has_rack_switch() ? devices.joined() : devices.node_size;
+    return std::min(kMaximumTensor, devices.has_rack_switch() ? devices.joined() : devices.node_size);
   }
 
   bool is_whole(int64_t count) const {

@@ -14,8 +14,6 @@
 namespace caravan::planner {
 namespace {
 
-constexpr int kMaximumTensor = 16;
-
 std::vector<int> tensor_sizes(const PlanRequest& request) {
   if (request.fixed.tensor) return {*request.fixed.tensor};
   std::vector<int> sizes;

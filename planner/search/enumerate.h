@@ -14,6 +14,9 @@
 
 namespace caravan::planner {
 
+// The schema's bound, also where a switch joins more devices.
+inline constexpr int kMaximumTensor = 16;
+
 // Also one illegal layout for each size that the user or the devices suggest, so that it can be explained.
 std::vector<Layout> enumerate_layouts(const PlanRequest& request, const EngineProfile& profile);
 

@@ -719,6 +719,20 @@ TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
   EXPECT_TRUE(cuts_sequences(result.chosen()->layout.schedule)) << layout_label(result.chosen()->layout);
 }
 
+// A rack's switch joins 72 devices. One layer is no pipeline, and one sequence has no replicas.
+TEST(Shortage, CountsNoDevicesOfALargerTensorSizeThanAJobMayHave) {
+  PlanRequest request = request_of(gpu_job("llama2-7b", 1, "GB200"));
+  request.training.sequence_length = 1 << 19;
+  request.training.global_batch_sequences = 1;
+  request.shape.layers = 1;
+  request.shape.hidden = 65536;
+  request.shape.heads = request.shape.kv_heads = 512;
+  request.shape.ffn = 4 * request.shape.hidden;
+  EXPECT_EQ(smallest_device_count(request, default_profile()), (DeviceCount{std::nullopt, true}));
+  request.fixed.tensor = 64;
+  EXPECT_EQ(smallest_device_count(request, default_profile()).smallest, 64) << "which no job can ask for";
+}
+
 // Whoever may make a job may make this one, and its plan is awaited by all others.
 TEST(Shortage, OfAModelOfTooManyLayersNotAllNumbersOfDevicesAreTried) {
   CARAVAN_BY_TURNS();

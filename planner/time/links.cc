@@ -1,6 +1,8 @@
 #include "planner/time/links.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 
 namespace caravan::planner {
 namespace {
@@ -19,16 +21,31 @@ struct Links {
   double card = 0;
 };
 
+// Blocks of ranks stand one behind the other. As many as a node has at least of one that nodes cut; the whole
+// block where they cut none.
+int64_t fewest_on_a_node(int64_t ranks, int64_t block, int64_t joined) {
+  int64_t fewest = block;
+  const int64_t end = std::min(ranks, std::lcm(block, joined));  // from there on they are cut as before
+  for (int64_t begin = 0; begin < end; begin += block) {
+    const int64_t on_first_node = joined - begin % joined;
+    if (block <= on_first_node) continue;
+    const int64_t on_last_node = (begin + block - 1) % joined + 1;
+    fewest = std::min({fewest, on_first_node, on_last_node});
+  }
+  return fewest;
+}
+
 }  // namespace
 
 double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
                        Axis axis) {
   const Links links(devices, profile);
   const int stride = mesh.stride(axis);
-  const int size = along(mesh, axis);
-  if (int64_t{stride} * size <= links.joined) return links.inside;
-  const int members = std::clamp(links.joined / stride, 1, size);
-  return std::min(links.inside, members * links.card);
+  const int64_t block = int64_t{stride} * along(mesh, axis);
+  const int64_t fewest = fewest_on_a_node(mesh.ranks(), block, links.joined);
+  if (fewest == block) return links.inside;
+  const int64_t members = std::max<int64_t>(1, fewest / stride);
+  return std::min(links.inside, static_cast<double>(members) * links.card);
 }
 
 double neighbour_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,

@@ -7,8 +7,8 @@
 
 namespace caravan::planner {
 
-// Bytes/s that the collectives of a group along that axis reach. A group with several devices on a node
-// drives as many network cards. Needs a known device.
+// Bytes/s that the collectives of a group along that axis reach, of the slowest such group. A group with
+// several devices on every node drives as many network cards. Needs a known device.
 double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
                        Axis axis);
 // And those of a rank and its neighbour along it, where they are furthest apart: each drives a card of its

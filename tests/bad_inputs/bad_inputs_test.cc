@@ -176,7 +176,7 @@ TEST(BadInputs, AFileThatIsNotThereIsNamed) {
 }
 
 TEST(BadInputs, AFolderIsNotAFile) {
-  expect_refused(run_caravan("validate tmp", "/"), "tmp: is a directory");
+  expect_refused(run_caravan("validate tmp", "/"), "tmp: is a directory; name a file in it");
 }
 
 TEST(BadInputs, AFileWhoseReadingFailsIsNamed) {

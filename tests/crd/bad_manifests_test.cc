@@ -25,12 +25,12 @@ using Names = std::set<std::string>;
 
 // No text of an object of this kind: the server refuses it before it knows of a schema.
 const Names kNoJob = {
-    "alias_of_nothing", "bad_indentation",      "colon_in_value",    "decimal_not_a_number",
-    "duplicate_field",  "duplicate_section",    "empty_key",         "escape_codes_in_a_name",
-    "list_as_key",      "missing_api_version",  "missing_kind",      "missing_space_after_colon",
-    "name_is_a_number", "namespace_upper_case", "only_a_list",       "only_comments",
-    "only_text",        "tab_indentation",      "template_left_in",  "unclosed_quote",
-    "unclosed_bracket", "wrong_kind",           "wrong_api_version",
+    "alias_of_nothing", "bad_indentation",      "colon_in_value", "decimal_not_a_number",
+    "duplicate_field",  "duplicate_section",    "empty_key",      "escape_codes_in_a_name",
+    "list_as_key",      "missing_api_version",  "missing_kind",   "missing_space_after_colon",
+    "name_is_a_number", "namespace_upper_case", "only_a_list",    "only_comments",
+    "only_text",        "tab_indentation",      "tabs_alone",     "template_left_in",
+    "unclosed_quote",   "unclosed_bracket",     "wrong_kind",     "wrong_api_version",
 };
 
 // YAML that kubectl and the server take for something else than it looks like; the job that they read is

@@ -1,5 +1,7 @@
 #include "tests/crd/job_server.h"
 
+#include <fmt/format.h>
+
 #include <boost/json/serialize.hpp>
 #include <fstream>
 #include <iterator>
@@ -33,6 +35,20 @@ std::string contents_of(const std::string& path) {
   std::ifstream file(test::source_folder() + "/" + path, std::ios::binary);
   if (!file) ADD_FAILURE() << path << " cannot be read";
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string job_yaml(int pods, const std::string& more, const std::string& name) {
+  return fmt::format(R"(
+apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {{name: {}}}
+spec:
+  model: {{preset: llama-tiny}}
+  data: {{claimName: corpus, path: train.bin}}
+  training: {{steps: 100, sequenceLength: 64, globalBatchSequences: {}}}
+  resources: {{devices: {}, devicesPerNode: 2, device: {{kind: CPU, memory: 4Gi}}}}
+{})",
+                     name, 4 * pods, 2 * pods, more);
 }
 
 std::string Cause::sentence() const {

@@ -34,6 +34,9 @@ struct Answer {
 
 std::string contents_of(const std::string& path);  // relative to the repository
 
+// A job of `pods` pods with two ranks each on processors. more: further fields of the spec, in flow style.
+std::string job_yaml(int pods = 2, const std::string& more = "", const std::string& name = "train");
+
 class JobServer {
  public:
   JobServer();
