@@ -1,10 +1,13 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/arguments/help_formatter.h"
@@ -23,6 +26,24 @@
 namespace {
 
 using caravan::cli::say;
+
+// Where one is closed, the next file that is opened would get its number, and be read or printed into. What
+// takes its place refuses both, as a closed one does.
+void hold_places_of_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) == -1) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// fmt may throw where standard output takes no more, of which main tells.
+caravan::Result<caravan::ExitCode> run(const caravan::cli::Action& action) {
+  try {
+    return action();
+  } catch (const std::system_error&) {
+    if (caravan::output_arrives()) throw;
+    return caravan::ExitCode::kJobFailed;
+  }
+}
 
 caravan::ExitCode code_of(const caravan::Result<caravan::ExitCode>& result) {
   if (result) return *result;
@@ -63,6 +84,7 @@ constexpr char kExitCodes[] =
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_places_of_closed_streams();
   caravan::set_up_grpc();
   caravan::allow_all_open_files();
   const std::string_view name = called_as(argc > 0 ? argv[0] : "");
@@ -94,7 +116,6 @@ int main(int argc, char** argv) {
     };
   }
   if (!action) return caravan::refuse_arguments(app, caravan::missing_command(app));
-  // fmt may throw where standard output takes no more.
-  const caravan::ExitCode code = code_of(caravan::unless_refused(action));
+  const caravan::ExitCode code = code_of(caravan::unless_refused([&] { return run(action); }));
   return static_cast<int>(caravan::unless_output_is_lost(code));
 }

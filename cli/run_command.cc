@@ -76,7 +76,7 @@ Result<ExitCode> run_job(RunOptions options) {
   if (Status made = make_output_folders(run->job.plan().devices(), options); !made)
     return tl::unexpected(made.error());
 
-  Console console(output_form(options.output), stdout, stderr);
+  Console console(output_form(options.output), stdout, stderr, UserSignals::end_is_asked);
   introduce(*run, options, lock->notice(), *folder, console);
   if (*page) introduce(**page, console);
   RunListener* listener = *page ? &(*page)->listener() : nullptr;
@@ -84,7 +84,9 @@ Result<ExitCode> run_job(RunOptions options) {
   if (!summary) return tl::unexpected(summary.error());
   console.summary(*summary);
   if (*page) (*page)->end(summary->result, *signals);
-  return static_cast<ExitCode>(summary->result.exit_code());
+  const auto code = static_cast<ExitCode>(summary->result.exit_code());
+  // As unless_output_is_lost() has it, which does not hear of readers that are stuck.
+  return code == ExitCode::kDone && console.is_broken() ? ExitCode::kJobFailed : code;
 }
 
 void declare_options(CLI::App& command, RunOptions& options) {

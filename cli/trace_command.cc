@@ -121,7 +121,7 @@ Result<ExitCode> trace_job(TraceOptions options) {
   if (!folder) return tl::unexpected(folder.error());
   options.run.trace_directory = fs::absolute(folder->path() / "traces").string();
 
-  Console console(OutputForm::kText, stderr, stderr);
+  Console console(OutputForm::kText, stderr, stderr, UserSignals::end_is_asked);
   introduce(*run, options.run, /*lock_notice=*/"", *folder, console);
   const Result<RunSummary> summary = execute(*run, options.run, *signals, *folder, console);
   if (!summary) return tl::unexpected(summary.error());

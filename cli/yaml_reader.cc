@@ -141,7 +141,7 @@ struct Hint {
 };
 
 constexpr std::array kHints = {
-    Hint{"illegal map value", "check the indentation, and quote text that contains ': '"},
+    Hint{"illegal map value", "check the indentation, spaces only, and quote text that contains ': '"},
     Hint{"end of map not found", "check the indentation, spaces only"},
     Hint{"end of sequence not found", "check the indentation, spaces only"},
     Hint{"end of map flow not found", "a brace is not closed"},
@@ -192,7 +192,7 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
 Result<std::string> read_bytes(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    return bad_input(fmt::format("{}: is a directory; name the job file in it", path));
+    return bad_input(fmt::format("{}: is a directory; name a file in it", path));
   }
   auto text = file_beginning(path, kMaximumYamlBytes + 1);
   if (!text) return bad_input(text.error().message);

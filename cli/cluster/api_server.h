@@ -53,8 +53,8 @@ class ApiServer final : public Cluster {
   ClusterResult<kube::Json> config_map(const std::string& name_space, const std::string& name);
   // The one that the user's calls carry; empty where he comes with a certificate.
   ClusterResult<std::string> token();
-  // It was refused: the next one is read, or logged in for, anew.
-  void forget_token() { credentials_.forget(); }
+  // That one: what has come since stays, else the next one is read, or logged in for, anew.
+  void forget_token(const std::string& refused) { credentials_.forget(refused); }
 
  private:
   ApiServer(kube::ClientConfig config, const ClusterOptions& options);

@@ -287,7 +287,7 @@ Findings running(const v1alpha1::JobStatus& status, const std::string& job) {
                         "look at that machine: clocks, heat, other work on it (docs/user/monitoring.md)"});
   if (const Condition* failing = when(status, conditions::kCheckpointFailing, "True"))
     findings.push_back({Gravity::kProblem, "checkpoints fail: " + words_of(*failing),
-                        "see whether the volume is full or gone; training goes on meanwhile"});
+                        "see whether the volume is full or gone"});
   for (const v1alpha1::FailedMachine& machine : status.failed_machines()) {
     if (machine.failures() >= 2)
       findings.push_back({Gravity::kNotice,

@@ -6,7 +6,7 @@
 
 #include "cli/cluster/api_errors.h"
 #include "cli/cluster/job_news.h"
-#include "cli/cluster/service/log_lines.h"
+#include "cli/cluster/log_lines.h"
 #include "cli/say.h"
 #include "common/call_context.h"
 #include "operator/api/job_object.h"

@@ -11,6 +11,7 @@
 #include "cli/page/run_record.h"
 #include "cli/page/run_streams.h"
 #include "http/server.h"
+#include "http/texts.h"
 #include "http/under_way.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
@@ -31,8 +32,7 @@ constexpr auto kLastAnswers = 5s;
 constexpr auto kBetweenLooks = 20ms;
 constexpr auto kGrace = 500ms;
 constexpr http::Limits kLimits = {.head_bytes = std::size_t{16} << 10,
-                                  .body_bytes = std::size_t{1} << 20,
-                                  .memory_bytes = std::size_t{64} << 20};
+                                  .body_bytes = std::size_t{1} << 20};
 
 // Of a stream: a watch always does.
 bool follows(const google::protobuf::Message& request) {
@@ -87,7 +87,7 @@ class Page final : public RunPage {
   void take(const ExchangePtr& exchange) {
     const http::Request& request = exchange->request();
     if (const auto ours = check_origin(door_, request); !ours) return exchange->reply(reply_of(ours.error()));
-    if (request.method == "GET") {
+    if (http::reads(request)) {
       if (auto file = service::page_reply(request.path(), record_.name()))
         return exchange->reply(*std::move(file));
     }

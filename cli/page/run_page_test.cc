@@ -19,6 +19,7 @@ namespace caravan::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -77,6 +78,8 @@ TEST_F(RunPageTest, IsThePageOfTheServiceAndSaysOfWhichRun) {
               AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Security-Policy: default-src 'none'"),
                     HasSubstr(R"(name="caravan-run" content="namespaces/local/jobs/llama")")));
   EXPECT_THAT(page, Not(HasSubstr(token_)));
+  EXPECT_THAT(ask(fmt::format("HEAD / HTTP/1.1\r\nHost: {}\r\n{}\r\n", address_, closing())),
+              AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("\r\n\r\n")));
 }
 
 TEST_F(RunPageTest, TellsNothingWithoutTheToken) {

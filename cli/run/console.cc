@@ -4,7 +4,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <utility>
 
 #include "cli/run/json_lines.h"
 #include "cli/terminal.h"
@@ -16,14 +19,20 @@ namespace caravan::cli {
 namespace {
 
 constexpr std::string_view kEraseLine = "\r\x1b[K";
+constexpr std::chrono::milliseconds kBetweenPolls{100};
+constexpr std::string_view kStuck =
+    "standard output: its reader is stuck and gets no more; write to a file, or have it read on\n";
 
 }  // namespace
 
-Console::Console(OutputForm form, std::FILE* out, std::FILE* err, std::chrono::milliseconds patience)
+Console::Console(OutputForm form, std::FILE* out, std::FILE* err, std::function<bool()> end_is_asked,
+                 std::chrono::milliseconds patience)
     : form_(form),
       out_(out),
+      err_(err),
       people_(form == OutputForm::kText ? out : err),
       shows_steps_to_people_(form == OutputForm::kText || terminal_facts(fileno(err)).is_terminal),
+      end_is_asked_(std::move(end_is_asked)),
       patience_(patience),
       style_(style_for(terminal_facts(fileno(people_)))) {}
 
@@ -71,25 +80,44 @@ void Console::summary(const RunSummary& summary) {
 }
 
 bool Console::is_broken() const {
-  return std::ferror(out_) != 0;
+  return stuck_.contains(out_) || std::ferror(out_) != 0;
 }
 
-// Of a descriptor that somebody has made non-blocking stdio forgets what finds no room. So it gets only what
-// the descriptor refuses, and notes the error.
-void Console::write(std::FILE* stream, std::string_view text) const {
+// Whoever blocks in a write hears of no signals: this one writes what a pipe that has room takes at once. Of
+// a descriptor that somebody has made non-blocking stdio forgets what finds no room. So it gets only what the
+// descriptor refuses, and notes the error.
+void Console::write(std::FILE* stream, std::string_view text) {
+  if (stuck_.contains(stream)) return;
   std::fflush(stream);
-  pollfd descriptor{fileno(stream), POLLOUT, 0};
-  const int patience = std::ferror(stream) != 0 ? 0 : static_cast<int>(patience_.count());
+  const int descriptor = fileno(stream);
   while (!text.empty()) {
-    const ssize_t count = ::write(descriptor.fd, text.data(), text.size());
+    if (!wait_for_room(descriptor)) return give_up(stream);
+    const ssize_t count = ::write(descriptor, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (count >= 0) {
       text.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno != EINTR && (errno != EAGAIN || poll(&descriptor, 1, patience) == 0)) {
+    } else if (errno != EINTR && errno != EAGAIN) {
       std::fwrite(text.data(), 1, text.size(), stream);
       std::fflush(stream);
       return;
     }
   }
+}
+
+bool Console::wait_for_room(int descriptor) const {
+  pollfd reader{descriptor, POLLOUT, 0};
+  std::chrono::milliseconds left = patience_;
+  while (poll(&reader, 1, static_cast<int>(kBetweenPolls.count())) == 0) {
+    if (is_ending_ || end_is_asked_()) left -= kBetweenPolls;
+    if (left.count() <= 0) return false;
+  }
+  return true;
+}
+
+void Console::give_up(std::FILE* stream) {
+  stuck_.insert(stream);
+  if (stream != out_) return;
+  if (people_ == err_) return print(kStuck);
+  write(err_, kStuck);
 }
 
 // A bar that stands there is taken away and drawn again below.

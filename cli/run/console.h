@@ -3,13 +3,17 @@
 //
 // On a terminal a progress bar stays below the last line. In the JSON form step lines go to standard error
 // only where that is a terminal: in a log file the JSON lines tell the same. Words of others go out without
-// control characters. A reader that is slow is waited for; where the stream does not block, within
-// `patience`, since whoever writes hears of no signals meanwhile. Then it is taken for one that is gone.
+// control characters. A reader that is slow is waited for until somebody asks the run to end, and then for
+// `patience`. One that is stuck for longer gets no more, and standard error says so of standard output. That
+// holds for pipes and sockets: a terminal tells of any room that it has, and a write may wait for more.
 #pragma once
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "caravan/v1alpha1/coordination.pb.h"
@@ -23,13 +27,16 @@ namespace caravan::cli {
 
 enum class OutputForm { kText, kJson };
 
-inline constexpr std::chrono::seconds kReaderPatience{60};
+inline constexpr std::chrono::seconds kReaderPatience{2};
 
 class Console {
  public:
-  Console(OutputForm form, std::FILE* out, std::FILE* err,
+  // end_is_asked: whether somebody asks the run to end who has not been heard yet.
+  Console(OutputForm form, std::FILE* out, std::FILE* err, std::function<bool()> end_is_asked,
           std::chrono::milliseconds patience = kReaderPatience);
 
+  // The run ends: whoever asks it to has been heard.
+  void ending() { is_ending_ = true; }
   void notice(std::string_view text);
   // text: the plan as people read it.
   void plan(const v1alpha1::PlanReport& report, std::string_view text);
@@ -41,20 +48,26 @@ class Console {
   void checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void summary(const RunSummary& summary);
 
-  // Nobody reads the output any more, or it has no room for ever.
+  // Of what was printed on standard output, something did not arrive.
   bool is_broken() const;
 
  private:
-  void write(std::FILE* stream, std::string_view text) const;
+  void write(std::FILE* stream, std::string_view text);
+  bool wait_for_room(int descriptor) const;
+  void give_up(std::FILE* stream);
   void print(std::string_view text);
   void print_json(std::string_view line);
   void draw_bar(std::string_view bar);
 
   const OutputForm form_;
   std::FILE* const out_;
+  std::FILE* const err_;
   std::FILE* const people_;
   const bool shows_steps_to_people_;
+  const std::function<bool()> end_is_asked_;
   const std::chrono::milliseconds patience_;
+  bool is_ending_ = false;
+  std::set<std::FILE*> stuck_;  // whose readers are
   ConsoleStyle style_;
   std::string bar_;  // as it stands on the terminal; empty when there is none
 };

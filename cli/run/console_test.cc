@@ -1,10 +1,14 @@
 #include "cli/run/console.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <climits>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -21,22 +25,21 @@ using testing::StartsWith;
 // A stream that is no terminal and keeps what is written.
 class Captured {
  public:
-  Captured() : stream_(open_memstream(&text_, &size_)) {}
-  ~Captured() {
-    std::fclose(stream_);
-    std::free(text_);
-  }
+  ~Captured() { std::fclose(stream_); }
   std::FILE* stream() { return stream_; }
   std::string text() {
-    std::fflush(stream_);
-    return {text_, size_};
+    std::string text(static_cast<std::size_t>(lseek(fileno(stream_), 0, SEEK_END)), '\0');
+    EXPECT_EQ(pread(fileno(stream_), text.data(), text.size(), 0), std::ssize(text));
+    return text;
   }
 
  private:
-  char* text_ = nullptr;
-  std::size_t size_ = 0;
-  std::FILE* stream_;
+  std::FILE* stream_ = std::tmpfile();
 };
+
+bool nobody_asks() {
+  return false;
+}
 
 void show_a_run(Console& console) {
   console.notice("ignored: spec.worker");
@@ -56,7 +59,7 @@ void show_a_run(Console& console) {
 TEST(Console, AsTextTellsEverythingOnStandardOutput) {
   Captured out;
   Captured err;
-  Console console(OutputForm::kText, out.stream(), err.stream());
+  Console console(OutputForm::kText, out.stream(), err.stream(), nobody_asks);
   show_a_run(console);
   EXPECT_THAT(out.text(), StartsWith("ignored: spec.worker\nthe plan\nstep 1/1  loss 0.0000  "));
   EXPECT_THAT(out.text(), HasSubstr("\nRankFailed: rank 1 died\n\nFailed: "));
@@ -67,7 +70,7 @@ TEST(Console, AsTextTellsEverythingOnStandardOutput) {
 TEST(Console, AsJsonHasOneObjectALineAndTheTextOnStandardError) {
   Captured out;
   Captured err;
-  Console console(OutputForm::kJson, out.stream(), err.stream());
+  Console console(OutputForm::kJson, out.stream(), err.stream(), nobody_asks);
   show_a_run(console);
   EXPECT_THAT(out.text(), testing::MatchesRegex("\\{\"type\":\"plan\".*\n\\{\"type\":\"step\".*\n"
                                                 "\\{\"type\":\"event\".*\n\\{\"type\":\"summary\".*\n"));
@@ -84,7 +87,7 @@ TEST(Console, TellsOfCheckpointsAndInALogOfTroubleAlone) {
   const auto told = [&](OutputForm form) {
     Captured out;
     Captured err;
-    Console console(form, out.stream(), err.stream());
+    Console console(form, out.stream(), err.stream(), nobody_asks);
     for (const auto outcome : {Report::Resumed, Report::Unusable, Report::Written, Report::Failed}) {
       checkpoint.set_outcome(outcome);
       console.checkpoint(checkpoint);
@@ -95,14 +98,14 @@ TEST(Console, TellsOfCheckpointsAndInALogOfTroubleAlone) {
             "Goes on after step 500, from its checkpoint in ck\n"
             "CheckpointUnusable: the one of step 500 cannot be used: no space left\n"
             "checkpoint of step 500 in ck: 0 B in 0.00 s, of which training waited 0.00\n"
-            "CheckpointFailed: step 500 has no checkpoint, and training goes on: no space left\n");
+            "CheckpointFailed: step 500 has no checkpoint: no space left\n");
   EXPECT_THAT(told(OutputForm::kJson), Not(HasSubstr("checkpoint of step 500 in ck")));
 }
 
 TEST(Console, WordsOfOthersDoNotMoveTheCursor) {
   Captured out;
   Captured err;
-  Console console(OutputForm::kText, out.stream(), err.stream());
+  Console console(OutputForm::kText, out.stream(), err.stream(), nobody_asks);
   console.notice("ignored: \x1B[2Jspec");
   v1alpha1::JobEvent event;
   event.set_reason("RankFailed");
@@ -121,62 +124,141 @@ TEST(Console, WordsOfOthersDoNotMoveTheCursor) {
   console.summary(summary);
   EXPECT_THAT(out.text(), StartsWith("ignored: [2Jspec\n"
                                      "RankFailed: rank 1 died[2J. Last lines of its log:\n  31m\n"
-                                     "CheckpointFailed: step 5 has no checkpoint, and training goes on: "
+                                     "CheckpointFailed: step 5 has no checkpoint: "
                                      "]0;no space\n"));
   EXPECT_THAT(out.text(), Not(HasSubstr("\x1B")));
 }
 
-TEST(Console, WaitsForTheReaderOfAFullPipeThatDoesNotBlock) {
-  auto pipe = make_pipe();
-  ASSERT_TRUE(pipe);
-  const int descriptor = pipe->write_end.get();
-  ASSERT_TRUE(set_nonblocking(descriptor));
-  const std::string page(4096, 'x');
-  std::string written;
-  while (write(descriptor, page.data(), page.size()) > 0) written += page;
+// A pipe that has no room left for the stream that writes into it.
+class FullPipe {
+ public:
+  explicit FullPipe(bool blocks) : pipe_(make_pipe().value()) {
+    const int descriptor = pipe_.write_end.get();
+    EXPECT_TRUE(set_nonblocking(descriptor));
+    const std::string page(PIPE_BUF, 'x');
+    while (write(descriptor, page.data(), page.size()) > 0) written_ += page;
+    EXPECT_EQ(fcntl(descriptor, F_SETFL, blocks ? 0 : O_NONBLOCK), 0);
+    stream_ = fdopen(pipe_.write_end.release(), "w");
+  }
 
-  std::string read_text;
-  std::jthread reader([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    char buffer[4096];
-    for (ssize_t count = 0; (count = read(pipe->read_end.get(), buffer, sizeof buffer)) > 0;)
-      read_text.append(buffer, static_cast<std::size_t>(count));
-  });
-  std::FILE* out = fdopen(pipe->write_end.release(), "w");
-  Captured err;
-  Console console(OutputForm::kText, out, err.stream());
-  const std::string notice(200'000, 'y');
-  console.notice(notice);
-  EXPECT_FALSE(console.is_broken());
-  std::fclose(out);
-  reader.join();
-  EXPECT_EQ(read_text, written + notice + "\n");
+  std::FILE* stream() { return stream_; }
+  const std::string& written() const { return written_; }
+  std::string read_some() const {
+    char buffer[PIPE_BUF];
+    const ssize_t count = read(pipe_.read_end.get(), buffer, sizeof buffer);
+    return {buffer, count > 0 ? static_cast<std::size_t>(count) : 0};
+  }
+  // Until the stream is closed.
+  std::string read_all() const {
+    std::string text;
+    for (std::string more; !(more = read_some()).empty();) text += more;
+    return text;
+  }
+
+ private:
+  Pipe pipe_;
+  std::string written_;
+  std::FILE* stream_ = nullptr;
+};
+
+TEST(Console, WaitsForTheReaderOfAFullPipe) {
+  for (const bool blocks : {true, false}) {
+    FullPipe pipe(blocks);
+    std::string read_text;
+    std::jthread reader([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      read_text = pipe.read_all();
+    });
+    Captured err;
+    Console console(OutputForm::kText, pipe.stream(), err.stream(), nobody_asks);
+    const std::string notice(200'000, 'y');
+    console.notice(notice);
+    EXPECT_FALSE(console.is_broken()) << blocks;
+    std::fclose(pipe.stream());
+    reader.join();
+    EXPECT_EQ(read_text, pipe.written() + notice + "\n") << blocks;
+  }
 }
 
-TEST(Console, GivesAReaderUpThatIsStuckAndWaitsForItOnceAlone) {
-  auto pipe = make_pipe();
-  ASSERT_TRUE(pipe);
-  ASSERT_TRUE(set_nonblocking(pipe->write_end.get()));
-  const std::string page(4096, 'x');
-  while (write(pipe->write_end.get(), page.data(), page.size()) > 0) {
+TEST(Console, GivesAReaderUpThatIsStuckWhenTheRunIsAskedToEndAndWaitsForItOnceAlone) {
+  for (const bool blocks : {true, false}) {
+    FullPipe pipe(blocks);
+    std::atomic<bool> is_asked = false;
+    const auto begin = std::chrono::steady_clock::now();
+    std::jthread user([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      is_asked = true;
+    });
+    Captured err;
+    Console console(
+        OutputForm::kText, pipe.stream(), err.stream(), [&] { return is_asked.load(); },
+        std::chrono::milliseconds(500));
+    for (int line = 0; line < 20; ++line) console.notice("a line");
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    EXPECT_TRUE(console.is_broken()) << blocks;
+    EXPECT_GE(waited, std::chrono::milliseconds(800)) << blocks;
+    EXPECT_LT(waited, std::chrono::seconds(5)) << blocks << ": 20 times the patience are 10 s";
+    std::fclose(pipe.stream());
   }
-  std::FILE* out = fdopen(pipe->write_end.release(), "w");
+}
+
+TEST(Console, WaitsNoLongerForAReaderWhenTheRequestToEndHasBeenHeardAndThenWritesItNoMore) {
+  FullPipe pipe(/*blocks=*/true);
   Captured err;
-  Console console(OutputForm::kText, out, err.stream(), std::chrono::milliseconds(500));
-  const auto begin = std::chrono::steady_clock::now();
-  for (int line = 0; line < 20; ++line) console.notice("a line");
-  const auto waited = std::chrono::steady_clock::now() - begin;
+  Console console(OutputForm::kText, pipe.stream(), err.stream(), nobody_asks,
+                  std::chrono::milliseconds(100));
+  console.ending();
+  console.notice("a line");
   EXPECT_TRUE(console.is_broken());
-  EXPECT_GE(waited, std::chrono::milliseconds(500));
-  EXPECT_LT(waited, std::chrono::seconds(5)) << "20 times the patience are 10 s";
-  std::fclose(out);
+  EXPECT_THAT(err.text(), StartsWith("standard output: its reader is stuck"));
+  const std::string first = pipe.read_some();
+  console.notice("another, for which there is room");
+  std::fclose(pipe.stream());
+  EXPECT_EQ(first + pipe.read_all(), pipe.written());
+}
+
+TEST(Console, AReaderThatIsStuckCostsTheOtherStreamNothing) {
+  FullPipe out(/*blocks=*/true);
+  FullPipe err(/*blocks=*/true);
+  int looks = 0;
+  Console console(
+      OutputForm::kJson, out.stream(), err.stream(), [&] { return looks++ == 0; },
+      std::chrono::milliseconds(100));
+  std::string read_text;
+  std::jthread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until then `out` has been given up
+    read_text = err.read_all();
+  });
+  v1alpha1::JobEvent event;
+  event.set_reason("RankFailed");
+  event.set_message("rank 1 died");
+  console.event(event);
+  EXPECT_TRUE(console.is_broken());
+  std::fclose(err.stream());
+  reader.join();
+  EXPECT_THAT(read_text, StartsWith(err.written() + "standard output: "));
+  EXPECT_THAT(read_text, HasSubstr("\nRankFailed: rank 1 died\n"));
+  std::fclose(out.stream());
+}
+
+TEST(Console, IsNotBrokenByWhoeverDoesNotReadStandardError) {
+  Captured out;
+  FullPipe err(/*blocks=*/true);
+  Console console(OutputForm::kJson, out.stream(), err.stream(), nobody_asks, std::chrono::milliseconds(100));
+  console.ending();
+  v1alpha1::JobEvent event;
+  event.set_reason("RankFailed");
+  console.event(event);
+  EXPECT_FALSE(console.is_broken());
+  EXPECT_THAT(out.text(), HasSubstr("RankFailed"));
+  std::fclose(err.stream());
 }
 
 TEST(Console, NoticesThatNobodyReadsAnyMore) {
   std::FILE* full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);
   Captured err;
-  Console console(OutputForm::kJson, full, err.stream());
+  Console console(OutputForm::kJson, full, err.stream(), nobody_asks);
   EXPECT_FALSE(console.is_broken());
   console.step({}, {}, {});
   EXPECT_TRUE(console.is_broken());

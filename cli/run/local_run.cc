@@ -150,6 +150,7 @@ void LocalRun::handle(const v1alpha1::CheckpointReport& report) {
 void LocalRun::stop() {
   if (stopping_) return;
   stopping_ = true;
+  console_.ending();
   console_.notice("stopping after the step that runs; interrupt again to stop at once");
   const bool has_no_coordinator = starts_due_.front().has_value();
   if (has_no_coordinator)

@@ -25,6 +25,13 @@ Result<UserSignals> UserSignals::catch_all() {
   return UserSignals{std::move(*descriptor)};
 }
 
+bool UserSignals::end_is_asked() {
+  sigset_t unread;
+  if (sigpending(&unread) != 0) return false;
+  return sigismember(&unread, SIGINT) == 1 || sigismember(&unread, SIGTERM) == 1 ||
+         sigismember(&unread, SIGHUP) == 1;
+}
+
 bool UserSignals::ask_to_end(std::chrono::milliseconds within) const {
   pollfd arrived{descriptor.get(), POLLIN, 0};
   poll(&arrived, 1, static_cast<int>(within.count()));

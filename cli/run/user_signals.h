@@ -12,6 +12,9 @@ namespace caravan::cli {
 struct UserSignals {
   static Result<UserSignals> catch_all();
 
+  // Whether one that asks to end waits to be read.
+  static bool end_is_asked();
+
   // Of a program that has nothing left to stop: whether one came that asks it to end, within that time.
   bool ask_to_end(std::chrono::milliseconds within) const;
 

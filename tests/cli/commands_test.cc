@@ -54,6 +54,12 @@ TEST_F(Commands, ReadAJobFromStandardInput) {
   EXPECT_THAT(run.err, HasSubstr("spec.data.path")) << "the file is read, the tokens are not there";
 }
 
+TEST_F(Commands, ReadNothingElseInPlaceOfAClosedStandardInput) {
+  const Outcome outcome = caravan("data tokenize --tokenizer byte - --to train.bin <&-", "timeout 20");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("standard input: cannot read"));
+}
+
 TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
   folder_.write("job.yaml", kJob + "  paralelism: {tensor: 2}\n");
   const Outcome outcome = caravan("validate - <job.yaml");

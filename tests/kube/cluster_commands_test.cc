@@ -22,17 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 
-constexpr const char* kJob = R"(
-apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: tiny}
-spec:
-  model: {preset: llama-tiny}
-  data: {claimName: corpus, path: train.bin}
-  training: {steps: 100, sequenceLength: 64, globalBatchSequences: 8}
-  resources: {devices: 2, devicesPerNode: 2, device: {kind: CPU, memory: 4Gi}}
-  checkpoint: {claimName: states, path: tiny}
-)";
+const std::string kJob = job_yaml(1, "  checkpoint: {claimName: states, path: tiny}", "tiny");
 
 class ClusterCommands : public ::testing::Test {
  protected:

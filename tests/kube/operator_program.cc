@@ -16,20 +16,6 @@
 
 namespace caravan::controller::testing {
 
-std::string job_yaml(int pods, const std::string& more, const std::string& name) {
-  return fmt::format(R"(
-apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {{name: {}}}
-spec:
-  model: {{preset: llama-tiny}}
-  data: {{claimName: corpus, path: train.bin}}
-  training: {{steps: 100, sequenceLength: 64, globalBatchSequences: {}}}
-  resources: {{devices: {}, devicesPerNode: 2, device: {{kind: CPU, memory: 4Gi}}}}
-{})",
-                     name, 4 * pods, 2 * pods, more);
-}
-
 OperatorProgram::OperatorProgram()
     : log_(std::filesystem::temp_directory_path() / (server_.name_space() + ".log")) {
   kube::testing::make_lease(client(), {server_.name_space(), "caravan-operator"});

@@ -22,9 +22,7 @@ namespace caravan::controller::testing {
 using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
-
-// A job of `pods` pods with two ranks each on processors. more: further fields of the spec, in flow style.
-std::string job_yaml(int pods = 2, const std::string& more = "", const std::string& name = "train");
+using kube::testing::job_yaml;
 
 class OperatorProgram : public ::testing::Test {
  protected:

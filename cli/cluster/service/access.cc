@@ -73,7 +73,7 @@ Status find_token(const ServiceOptions& options, Kubeconfig& kubeconfig, Service
   if (!server)
     return bad_input(
         fmt::format("no token for the job service; {} ({})", kHowToGetAToken, server.error().message));
-  access.forget_token = [server = *server] { server->forget_token(); };
+  access.forget_token = [server = *server](const std::string& refused) { server->forget_token(refused); };
   access.token = [server = *server]() -> ClusterResult<std::string> {
     auto token = server->token();
     if (!token || !token->empty()) return token;
@@ -112,7 +112,8 @@ Result<std::string> name_space_of(const ClusterOptions& options, Kubeconfig& kub
 
 Result<ServiceAccess> find_service_access(const ClusterOptions& options) {
   const std::string& address = options.service.address;
-  if (!is_host_port(address)) return bad_input(fmt::format("--server: expected HOST:PORT, got {}", address));
+  if (!is_host_port(address) || address.find('/') != std::string::npos)
+    return bad_input(fmt::format("--server: expected HOST:PORT, got {}", address));
   ServiceAccess access{.address = address, .server_name = options.service.server_name};
   Kubeconfig kubeconfig(options);
   auto found = find_token(options.service, kubeconfig, access);

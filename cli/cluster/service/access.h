@@ -19,8 +19,8 @@ struct ServiceAccess {
   // For each call anew: tokens of a cluster's accounts are renewed in their file, or by a plugin, whose
   // failure is an outage once it has worked.
   std::function<ClusterResult<std::string>()> token = {};
-  // The last one was refused.
-  std::function<void()> forget_token = [] {};
+  // That one was refused.
+  std::function<void(const std::string& refused)> forget_token = [](const std::string&) {};
 };
 
 // Errors, exit code 2, say what is missing and how to give it.

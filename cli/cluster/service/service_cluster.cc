@@ -70,7 +70,7 @@ ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, c
         (stub_.get()->*method)(begin_call(*token, clock(), deadline).get(), request, &response);
     if (status.ok()) return response;
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !std::exchange(was_refused, true)) {
-      if (const auto now = access_.token(); now && *now == *token) access_.forget_token();
+      access_.forget_token(*token);
     } else {
       const auto wait = wait_before_retry(status, tries);
       if (at_once_ || !wait || clock().now() + *wait > end) return tl::unexpected(explain(status, asked));

@@ -6,10 +6,10 @@
 #include <stop_token>
 #include <utility>
 
+#include "cli/cluster/log_lines.h"
 #include "cli/cluster/service/channel.h"
 #include "cli/cluster/service/documents.h"
 #include "cli/cluster/service/errors.h"
-#include "cli/cluster/service/log_lines.h"
 #include "cli/cluster/service/service_cluster.h"
 #include "cli/cluster/service/watched_job.h"
 #include "cli/say.h"
@@ -84,11 +84,8 @@ ClusterResult<ServiceCluster::Ended> ServiceCluster::read(const CallContext& lim
   }
   Ended ended{reader->Finish()};
   if (ended.status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
-    auto now = access_.token();
-    if (now && *now == *token) {  // nobody has renewed it in the meantime
-      access_.forget_token();
-      now = access_.token();
-    }
+    access_.forget_token(*token);
+    const auto now = access_.token();
     if (!now) return tl::unexpected(now.error());
     ended.is_of_old_token = *now != *token;
   }

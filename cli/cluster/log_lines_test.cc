@@ -1,4 +1,4 @@
-#include "cli/cluster/service/log_lines.h"
+#include "cli/cluster/log_lines.h"
 
 #include <gmock/gmock.h>
 
