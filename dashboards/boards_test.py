@@ -26,7 +26,7 @@ NAMES = re.compile(r"\b(?:caravan|controller_runtime|workqueue|stale_sync|rest_c
 
 def metrics_of(text):
     """Names of series, those of a histogram's parts as the histogram's. Recording rules have colons and are none."""
-    return {re.sub(r"_(bucket|sum|count)$", "", name) for name in NAMES.findall(re.sub(r"\bnamespace_job:[\w:]+", "", text))}
+    return {re.sub(r"_(bucket|sum|count)$", "", name) for name in NAMES.findall(re.sub(r"\bnamespace_job\w*:[\w:]+", "", text))}
 
 
 def metrics_of_references():
@@ -107,6 +107,14 @@ class Boards(unittest.TestCase):
                 selectors = re.findall(NAMES.pattern + r"[\w:]*(\{[^}]*\})?", expression)
                 self.assertTrue(all('namespace="$namespace"' in selector for selector in selectors), f"{name}: {expression}")
 
+    def test_of_all_jobs_show_the_chosen_namespace_or_say_that_it_is_all_namespaces(self):
+        for board, panel in panels():
+            for target in panel.get("targets", []) if board == "fleet" else []:
+                of_cluster = target["expr"].replace("caravan_node_devices", "")  # nodes are of no namespace
+                selectors = re.findall(rf"(?:ALERTS|{NAMES.pattern})[\w:]*(\{{[^}}]*\}})?", of_cluster)
+                if not all('namespace=~"$namespace"' in selector for selector in selectors):
+                    self.assertIn("all namespaces", panel["title"] + panel["description"], target["expr"])
+
     def test_of_a_job_look_back_further_than_a_step_takes_where_it_is_old_enough(self):
         for board, panel in panels():
             for target in panel.get("targets", []) if board == "job" else []:
@@ -138,7 +146,7 @@ class Metrics(unittest.TestCase):
     def test_that_boards_read_of_recording_rules_are_recorded(self):
         recorded = set(re.findall(r"- record: (\S+)", text_of_rules()))
         for expression in [*queries(), *expressions_of_rules()]:
-            self.assertLessEqual(set(re.findall(r"\bnamespace_job:[\w:]+", expression)), recorded, expression)
+            self.assertLessEqual(set(re.findall(r"\bnamespace_job\w*:[\w:]+", expression)), recorded, expression)
 
 
 class Rules(unittest.TestCase):

@@ -20,32 +20,32 @@ LOWEST = f"bottomk(50, {GOODPUT})"  # the rows of the table of jobs
 
 
 def jobs_in(states, by=""):
-    """Each operator tells of its own jobs; and for a moment two replicas of one may lead."""
+    """Of all namespaces, which an operator adds up. Each tells of its own jobs; and for a moment two replicas of one may lead."""
     return f'sum {by}(max by (namespace, state) (caravan_jobs{{state=~"{states}"}}))'
 
 
 def headline():
     return 4, [
-        (3, stat("Running jobs", "Jobs whose ranks make steps.", "none", f"{jobs_in('Running')} or vector(0)")),
-        (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, a queue holds them back, or no devices fit them; no pods run.", "none",
+        (3, stat("Running jobs, all namespaces", "Jobs whose ranks make steps.", "none", f"{jobs_in('Running')} or vector(0)")),
+        (3, stat("Waiting jobs, all namespaces", "Jobs without a place: their plan is made or under way, a queue holds them back, or no devices fit them; no pods run.", "none",
                  f"{jobs_in('Pending|Queued|DoesNotFit')} or vector(0)", thresholds(GREEN, (1, YELLOW)))),
         (3, stat("Devices held", "Devices of jobs that have a place: GPUs, and ranks on processors.", "none", f"sum({HELD}) or vector(0)")),
         (3, stat("Devices at work", "Of those held, the ones that made new steps in the last 15 minutes, in the mean. The rest started, restored, "
                  "stalled or repeated steps.", "none", f"sum({PRODUCTIVE}) or vector(0)", decimals=1)),
-        (3, stat("GPUs free", "GPUs that ready nodes offer, less those that jobs of ours hold. Other workloads' are not taken off.", "none",
+        (3, stat("GPUs free", "GPUs that ready nodes offer, less those that jobs of all namespaces hold. Other workloads' are not taken off.", "none",
                  f'clamp_min({OFFERED} - (sum(max by (namespace, job) (caravan_job_devices{{kind="GPU"}})) or vector(0)), 0)',
                  no_value="nodes are not read")),
         (3, gauge("Goodput, 1 h", "Time in which new steps were made, of all time of all jobs.", "percentunit",
                   f'sum(rate(caravan_job_time_seconds_total{{{HERE},category="productive"}}[1h])) '
                   f"/ sum(rate(caravan_job_time_seconds_total{{{HERE}}}[1h]))", thresholds(RED, (0.5, YELLOW), (0.9, GREEN)), decimals=0)),
         (3, stat("Tokens/s", "Of all jobs together.", "short", f"sum(namespace_job:caravan_tokens:rate5m{{{HERE}}})", decimals=1)),
-        (3, stat("Alerts", "Alerts of Caravan that fire now; the table below names them.", "none", f"count({FIRING}) or vector(0)",
+        (3, stat("Alerts, all namespaces", "Alerts of Caravan that fire now; the table below names them.", "none", f"count({FIRING}) or vector(0)",
                  thresholds(GREEN, (1, RED))))]
 
 
 def over_time():
     return 8, [
-        (8, timeseries("Jobs by state", "As `kubectl get llamatrainingjobs` names the states, but that a job whose queue took its devices back "
+        (8, timeseries("Jobs by state, all namespaces", "As `kubectl get llamatrainingjobs` names the states, but that a job whose queue took its devices back "
                        "is Queued again.", "none",
                        query(jobs_in(".*", "by (state) "), "{{state}}"), stacked=True, colors=COLORS_OF_STATES)),
         (8, timeseries("Devices", "Held by jobs, at work on new steps, and GPUs that the nodes offer.", "none",
@@ -87,7 +87,7 @@ def jobs():
                     column("MFU", "percentunit", 1, width=70), column("tokens/s", "short", 1, width=90),
                     column("goodput", "percentunit", 0, width=80, limits=thresholds(RED, (0.5, YELLOW), (0.9, GREEN)))],
                    hidden=["Value #A"])),
-        (7, table("Alerts that fire", "Each with a page in docs/runbooks: what it means, how to look, what to do.",
+        (7, table("Alerts that fire, all namespaces", "Each with a page in docs/runbooks: what it means, how to look, what to do.",
                   [query(f"sum by (alertname, namespace, job) ({FIRING}) "
                          'or label_replace(vector(0), "alertname", "none", "", "") unless on () ' + FIRING, table=True)],
                   {"alertname": "alert", "namespace": "namespace", "job": "job"}, [column("namespace", "none", width=100),

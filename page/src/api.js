@@ -74,12 +74,18 @@ export const untilSeen = (signal) => new Promise((resolve) => {
   signal.addEventListener('abort', look, {signal: wait.signal});
   look();
 });
+// Aborted with signal, or alone.
+function within(signal) {
+  const part = new AbortController();
+  if (signal.aborted) part.abort();
+  signal.addEventListener('abort', () => part.abort(), {signal: part.signal});
+  return part;
+}
 // Aborted with signal, and when nobody can see the page any more.
 function whileSeen(signal) {
-  const seen = new AbortController();
-  const look = () => { if (page?.hidden || signal.aborted) seen.abort(); };
+  const seen = within(signal);
+  const look = () => { if (page?.hidden) seen.abort(); };
   page?.addEventListener('visibilitychange', look, {signal: seen.signal});
-  signal.addEventListener('abort', look, {signal: seen.signal});
   look();
   return seen;
 }
@@ -103,8 +109,10 @@ export async function follow(path, {signal, onMessage, onState = () => {}, onAne
 async function readOn(path, at, {signal, onMessage, onState, onAnew}) {
   for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 15000)) {
     if (at.id === null && at.isTold) onAnew();
+    const connection = within(signal);
     try {
-      const response = await request(path, {signal, headers: at.id === null ? {} : {'Last-Event-ID': at.id}});
+      const headers = at.id === null ? {} : {'Last-Event-ID': at.id};
+      const response = await unlessSilent(request(path, {signal: connection.signal, headers}));
       onState('');
       for await (const event of eventsOf(response)) {
         at.isOver = event.type === 'end';
@@ -120,6 +128,8 @@ async function readOn(path, at, {signal, onMessage, onState, onAnew}) {
       if (kGone.includes(error.reason) && at.id !== null) at.id = null;
       else if (!mayPass(error)) throw error;
       onState(`not connected: ${error.message}`);
+    } finally {
+      connection.abort();  // it is free
     }
     await pause(wait, signal);
   }
@@ -135,13 +145,19 @@ function faultOf(data) {
   return failed(status, kHttpOfCode[status.code] ?? 400);
 }
 
+const kSilence = 45000;  // milliseconds; the service says something every 15 s
+// As it is told, unless that takes too long: a connection may be dead without anybody saying so.
+function unlessSilent(told) {
+  let timer;
+  const silence = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing was heard for ${kSilence / 1000} s`)), kSilence);
+  }).catch(lost);
+  return Promise.race([told, silence]).finally(() => clearTimeout(timer));
+}
+
 async function* eventsOf(response) {
   const feed = sseParser();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const next = () => reader.read().catch(lost);
-  try {
-    for (let part = await next(); !part.done; part = await next()) yield* feed(part.value);
-  } finally {
-    reader.cancel().catch(() => {});  // so that its connection is free
-  }
+  const next = () => unlessSilent(reader.read().catch(lost));
+  for (let part = await next(); !part.done; part = await next()) yield* feed(part.value);
 }

@@ -3,6 +3,8 @@ import {ConnectionLost, get, mayPass, pause, untilSeen} from './api.js';
 import {failure, h, section} from './dom.js';
 
 const kStand = 15000;  // milliseconds
+const kRest = 20;  // times as long as an answer took: what is large for the service is asked for seldom
+const kLongest = 300000;  // milliseconds
 const kMostShown = 200;
 
 export class Events {
@@ -12,13 +14,14 @@ export class Events {
     this.list = h('div');
     this.element = section('Events', this.list);
     this.areAll = false;  // nobody will tell of more
+    this.took = 0;  // milliseconds, for the last answer
   }
 
   // Reads them while somebody can see them, until a while behind the job's end, or until asking again mends nothing. hasEnded(): now.
   async keep(hasEnded) {
     while (!this.areAll) {
       const isLast = hasEnded();  // what is told of the end may be written a little later
-      await pause(kStand, this.signal);
+      await pause(Math.min(Math.max(kStand, kRest * this.took), kLongest), this.signal);
       await untilSeen(this.signal);
       if (this.signal.aborted) return;
       const error = await this.read();
@@ -28,12 +31,15 @@ export class Events {
 
   // What hindered it, if anything did.
   async read() {
+    const asked = performance.now();
     try {
       const {events = []} = await get(`${this.name}/events?pageSize=1000`, this.signal);
       this.show(events);
     } catch (error) {
       if (!this.signal.aborted) this.showFailure(error);
       return error;
+    } finally {
+      this.took = performance.now() - asked;
     }
   }
 

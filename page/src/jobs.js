@@ -4,6 +4,8 @@ import {h, say, setText} from './dom.js';
 import {age, nameOf, namespaceOf, percent, stateOf} from './format.js';
 import {ordered} from './order.js';
 
+const kMany = 300;  // jobs, whose drawing takes a while
+const kRest = 1000;  // milliseconds, between two drawings of so many
 const kColumns = ['Name', 'State', 'Progress', 'MFU', 'Layout', 'Restarts', 'Age'];
 
 export function jobRow(job, now, withNamespace) {
@@ -18,9 +20,10 @@ class JobTable {
   constructor(namespace) {
     this.isOfAll = namespace === '-';
     this.jobs = new Map();  // by name, with the row
+    this.drawnAt = -kRest;
     this.filter = h('input', {type: 'search', 'aria-label': 'Filter by name or state', placeholder: 'Filter by name or state',
-      oninput: () => this.changed()});
-    this.order = h('select', {'aria-label': 'Order', onchange: () => this.changed()},
+      oninput: () => this.drawSoon()});
+    this.order = h('select', {'aria-label': 'Order', onchange: () => this.drawSoon()},
       ...['newest', 'name', 'state'].map((one) => h('option', {value: one}, one)));
     this.count = h('p', {role: 'status', class: 'count'});
     this.body = h('tbody');
@@ -44,10 +47,16 @@ class JobTable {
   changed() {
     if (this.isDue) return;
     this.isDue = true;
-    requestAnimationFrame(() => { this.isDue = false; this.draw(); });
+    const rest = this.jobs.size > kMany ? this.drawnAt + kRest - performance.now() : 0;
+    if (rest > 0) this.timer = setTimeout(() => this.drawSoon(), rest); else this.drawSoon();
   }
 
+  drawSoon() { requestAnimationFrame(() => this.draw()); }
+
   draw() {
+    clearTimeout(this.timer);
+    this.isDue = false;
+    this.drawnAt = performance.now();
     const now = Date.now();
     const shown = ordered([...this.jobs.values()], this.filter.value, this.order.value);
     for (const {job, row} of shown) fill(row, jobRow(job, now, this.isOfAll));

@@ -1,4 +1,5 @@
-// What happened to a job, the oldest first: {time, text}. begun: the first step of each attempt that was heard of.
+// What happened to a job, the oldest first: {time, text}. begun: of each attempt the first step that was heard of, which of many
+// attempts may be a later one than it began with.
 
 export function momentsOf({createTime, object}, begun) {
   const status = object.status ?? {};
@@ -15,4 +16,4 @@ export function momentsOf({createTime, object}, begun) {
 
 // An operator of an earlier version told of the last one alone.
 const checkpointsOf = ({checkpoints, lastCheckpoint}) => [...(checkpoints ?? (lastCheckpoint ? [lastCheckpoint] : []))].reverse();
-const restarts = (begun) => begun.slice(1).map((one) => ({time: one.time, text: `Restart: attempt ${one.attempt} from step ${one.step}`}));
+const restarts = (begun) => begun.slice(1).map((one) => ({time: one.time, text: `Restart: attempt ${one.attempt}, by step ${one.step}`}));

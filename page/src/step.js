@@ -26,11 +26,10 @@ export function measuredParts(samples) {
   return sharesOf(kPhases, (key) => told.reduce((sum, one) => sum + Number(one[key] ?? 0), 0) / told.length);
 }
 
+const areOfOneLayout = (plan, other) => Boolean(plan && other)
+  && ['tensor', 'pipeline', 'data'].every((axis) => (plan[axis] ?? 1) === (other[axis] ?? 1));
 // Whether an estimate is of the layout that a job has.
-export function isOfLayout(estimate, plan) {
-  const chosen = estimate?.report?.plan;
-  return Boolean(chosen && plan) && ['tensor', 'pipeline', 'data'].every((axis) => (chosen[axis] ?? 1) === (plan[axis] ?? 1));
-}
+export const isOfLayout = (estimate, plan) => areOfOneLayout(estimate?.report?.plan, plan);
 
 const row = ({name, seconds, share}) => [h('dt', {}, name), h('dd', {}, h('meter', {min: 0, max: 1, value: share, 'aria-label': name}),
   ` ${(100 * share).toFixed(0)} %, ${(1000 * seconds).toFixed(0)} ms`)];
@@ -47,10 +46,11 @@ export class StepTime {
 
   drawMeasured(samples) { show(this.measured, measuredParts(samples), 'No step has been told of yet.'); }
 
-  // Asks until it is answered or refused, once.
+  // Asks until it is answered or refused, once for each layout that the job gets.
   async drawPredicted(job, namespace) {
-    if (!job.object.status?.plan || this.isAsked) return;
-    this.isAsked = true;
+    const plan = job.object.status?.plan;
+    if (!plan || areOfOneLayout(plan, this.plan)) return;
+    this.plan = plan;
     for (let wait = kShortestPause; !await this.predict(job.object, namespace); wait = Math.min(2 * wait, kLongestPause)) {
       await pause(wait, this.signal);
       await untilSeen(this.signal);
@@ -59,14 +59,17 @@ export class StepTime {
 
   // Resolves to whether asking again changes nothing.
   async predict({metadata, spec, status}, namespace) {
-    if (this.signal.aborted) return true;
+    const isPast = () => this.signal.aborted || this.plan !== status.plan;
+    if (isPast()) return true;
     try {
       const {estimates = []} = await post(`namespaces/${namespace}/jobs:estimate`,
         {job: {apiVersion: 'training.caravan.dev/v1alpha1', kind: 'LlamaTrainingJob', metadata: {name: metadata.name}, spec}}, this.signal);
+      if (isPast()) return true;
       show(this.predicted, isOfLayout(estimates[0], status.plan) ? predictedParts(estimates[0]) : [],
         'Not known for this layout and these devices.');
       return true;
     } catch (error) {
+      if (isPast()) return true;
       this.predicted.replaceChildren(failure(error));
       return !mayPass(error);
     }

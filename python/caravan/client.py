@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 import uuid
 from os import PathLike
@@ -123,9 +124,14 @@ def connect(
     return Client(open_channel(server, bearer, root_file, server_name), namespace_of(namespace), bearer.now)
 
 
-@functools.cache
-def _client_of_the_environment() -> Client:
+@functools.lru_cache(maxsize=1)
+def _client_of(environment: frozenset[tuple[str, str]]) -> Client:
     return connect()
+
+
+def _client_of_the_environment() -> Client:
+    """One for as long as the environment says the same."""
+    return _client_of(frozenset((name, value) for name, value in os.environ.items() if name.startswith("CARAVAN_")))
 
 
 def submit(job: JobSource, *, name: str | None = None, validate_only: bool = False) -> Job:

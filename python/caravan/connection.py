@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import os
+import re
 from pathlib import Path
 
 import grpc
@@ -40,19 +41,23 @@ class Bearer(grpc.AuthMetadataPlugin):
         self._token, self._file = token, file
 
     def read(self) -> str:
-        return Path(self._file).read_text().strip() if self._file else self._token
+        """OSError or ValueError where there is none."""
+        token = (Path(self._file).read_text() if self._file else self._token).strip()
+        if not re.fullmatch("[!-~]+", token):
+            raise ValueError(f"one line of visible characters is expected in {self._file or 'it'}")
+        return token
 
     def now(self) -> str:
-        """Empty while the file cannot be read."""
+        """Empty while the file has none."""
         try:
             return self.read()
-        except OSError:
+        except (OSError, ValueError):
             return ""
 
     def __call__(self, context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
         try:
             callback((("authorization", f"Bearer {self.read()}"),), None)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             callback((), error)
 
 
@@ -75,7 +80,7 @@ def bearer_of(token: str | None, token_file: str | None) -> Bearer:
         )
     try:
         bearer.read()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise MisconfiguredError(f"the token cannot be read: {error}") from None
     return bearer
 

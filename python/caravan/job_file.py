@@ -35,7 +35,8 @@ class _Integer(int):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses what is given twice, of which PyYAML takes the last, and reads as kubectl does: decimals, 3e-4 among them, and y and n."""
+    """Refuses what is given twice, of which PyYAML takes the last, and reads as kubectl does: decimals, 3e-4 among them, and y and n;
+    days and times of day, such as 2026-01-02 and 12:30, are texts."""
 
     bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 
@@ -49,8 +50,12 @@ class _Loader(yaml.SafeLoader):
             lines[key.value] = key.start_mark.line + 1
         return node
 
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: object) -> str:
+        tag = super().resolve(kind, value, implicit)
+        return TEXT if tag == TIME or (tag in (DECIMAL, INTEGER) and ":" in value) else tag
 
-DECIMAL, INTEGER, BOOLEAN = (f"tag:yaml.org,2002:{name}" for name in ("float", "int", "bool"))
+
+DECIMAL, INTEGER, BOOLEAN, TIME, TEXT = (f"tag:yaml.org,2002:{name}" for name in ("float", "int", "bool", "timestamp", "str"))
 _DECIMAL_TEXT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _Loader.add_implicit_resolver(DECIMAL, _DECIMAL_TEXT, list("-+.0123456789"))
 _Loader.add_implicit_resolver(BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))

@@ -44,9 +44,9 @@ class Connection(unittest.TestCase):
     def test_a_file_goes_before_a_token_as_in_the_command_line(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "token")
-            file.write_text("of the file\n")
+            file.write_text("of-the-file\n")
             with mock.patch.dict(os.environ, COMPLETE | {"CARAVAN_TOKEN_FILE": str(file)}, clear=True):
-                self.assertEqual("of the file", bearer_of(None, None).read())
+                self.assertEqual("of-the-file", bearer_of(None, None).read())
 
     def test_a_token_that_is_renewed_in_its_file_is_the_next_calls(self):
         shown = []
@@ -57,6 +57,19 @@ class Connection(unittest.TestCase):
                 file.write_text(token + "\n")
                 bearer(None, lambda metadata, error: shown.append((metadata, error)))
         self.assertEqual([((("authorization", f"Bearer {token}"),), None) for token in ("first", "second")], shown)
+
+    def test_a_token_that_no_call_can_show_is_told_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "token")
+            for written in (b"", b" \n", b"two words", b"two\nlines", b"secr\xc3\xa9t", b"\xff"):
+                file.write_bytes(written)
+                self.is_refused("token cannot be read", **COMPLETE, CARAVAN_TOKEN_FILE=str(file))
+        for written in ("\n", "two\nlines", "secr\u00e9t"):
+            self.is_refused("token cannot be read: one line", **COMPLETE | {"CARAVAN_TOKEN": written})
+
+    def test_a_line_end_is_no_part_of_a_token(self):
+        with mock.patch.dict(os.environ, {"CARAVAN_TOKEN": "secret\n"}, clear=True):
+            self.assertEqual("secret", bearer_of(None, None).read())
 
     def test_a_token_is_in_no_text_of_the_client(self):
         with self.connect(**COMPLETE) as client:
@@ -113,6 +126,16 @@ class OverTls(unittest.TestCase):
         self.assertEqual("llama", self.connect(server_name=NAME).get("llama").name)
         with mock.patch.dict(os.environ, {"CARAVAN_SERVER_NAME": NAME}):
             self.assertEqual("llama", self.connect().get("llama").name)
+
+    def test_what_the_environment_names_now_is_asked(self):
+        self.serve()
+        environment = {"CARAVAN_SERVER": self.server, "CARAVAN_SERVER_NAME": NAME, "CARAVAN_TOKEN": "secret",
+                       "CARAVAN_ROOT_FILE": str(self.folder / "tls.crt")}  # fmt: skip
+        with mock.patch("caravan.client.connect", wraps=caravan.connect) as connected:
+            for namespace in ("team", "team", "other"):
+                with mock.patch.dict(os.environ, environment | {"CARAVAN_NAMESPACE": namespace}):
+                    self.assertEqual(namespace, caravan.get("llama").namespace)
+        self.assertEqual(2, connected.call_count)
 
     def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(self):
         self.serve()

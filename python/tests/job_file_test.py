@@ -66,6 +66,11 @@ class JobFile(unittest.TestCase):
         self.is_refused("metadata: {labels: {spot: Y}}", "labels")
         self.assertEqual("y", self.read("metadata: {labels: {spot: 'y'}}").metadata.labels["spot"])
 
+    def test_days_and_times_of_day_are_texts_as_kubectl_has_them(self):
+        for written in ("2026-01-02", "2026-01-02T03:04:05Z", "12:30", "1:30:15.5"):
+            annotations = self.read(f"metadata: {{annotations: {{at: {written}, {written}: key}}}}").metadata.annotations
+            self.assertEqual({"at": written, written: "key"}, dict(annotations))
+
     def test_another_kind_is_refused(self):
         self.is_refused("kind: Pod", "kind is Pod", "LlamaTrainingJob")
         self.is_refused("apiVersion: v1", "apiVersion is v1")
@@ -77,7 +82,7 @@ class JobFile(unittest.TestCase):
 
     def test_what_is_no_yaml_and_what_is_not_there_is_told_with_the_file(self):
         self.is_refused("spec: {", "expected")
-        for written in ("a: !!int x", "a: 2001-99-99", "a: !!bool perhaps", "[" * 5000, "spec: &a {b: *a}", "spec: &a [*a]"):
+        for written in ("a: !!int x", "a: !!timestamp 2001-99-99", "a: !!bool perhaps", "[" * 5000, "spec: &a {b: *a}", "spec: &a [*a]"):
             self.is_refused(written, "job.yaml")
         with self.assertRaisesRegex(caravan.JobFileError, "missing.yaml"):
             caravan.read_job("missing.yaml")

@@ -52,12 +52,20 @@ export const until = async (isSo) => { while (!isSo()) await new Promise((resolv
 // Until all that can go on without a pause has gone on.
 export const settled = async () => { for (let turns = 0; turns < 20; ++turns) await new Promise((resolve) => { setImmediate(resolve); }); };
 
-// Pauses that are over when the test says so.
+// Pauses that are over when the test says so; the silence that ends a stream is none.
 export function holdPauses() {
-  const held = [];
-  globalThis.setTimeout = (end) => held.push(end);
-  globalThis.clearTimeout = () => {};
-  return {held, pass: async () => { held.splice(0).forEach((end) => end()); await settled(); }};
+  let held = [];
+  globalThis.setTimeout = (end, milliseconds) => {
+    const timer = {end, milliseconds};
+    if (milliseconds !== 45000) held.push(timer);
+    return timer;
+  };
+  globalThis.clearTimeout = (timer) => { held = held.filter((one) => one !== timer); };
+  const pass = async () => {
+    held.splice(0).forEach(({end}) => end());
+    await settled();
+  };
+  return {pauses: () => held.map((one) => one.milliseconds), pass};
 }
 
 // answer(path, options) of what is asked for from now on; the request ends with its signal.

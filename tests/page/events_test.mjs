@@ -9,8 +9,8 @@ const kLost = new TypeError('no connection');
 
 // Events that are kept of a service with these answers; asked: how often it was; pass: the next pause is over.
 function kept(...answers) {
-  const {pass} = holdPauses();
-  const job = {hasEnded: false, isOver: false, asked: 0, pass};
+  const {pauses, pass} = holdPauses();
+  const job = {hasEnded: false, isOver: false, asked: 0, pauses, pass};
   serve(() => {
     ++job.asked;
     const answer = answers.shift() ?? Response.json(kStarted);
@@ -49,6 +49,19 @@ test('events are read while somebody sees them', async () => {
   see(true);
   await settled();
   assert.strictEqual(job.asked, 2);
+});
+
+test('the longer events take, refused or not, the seldomer they are read', async (context) => {
+  const took = [10, 2000, 1000, 60000];
+  let now = 0;
+  context.mock.method(performance, 'now', () => now);
+  const job = kept(Response.json(kStarted), Response.json(kStarted), refusal(503, 'away'), refusal(503, 'away'));
+  const answer = globalThis.fetch;
+  globalThis.fetch = (...asked) => { now += took.shift(); return answer(...asked); };
+  for (const wait of [15000, 15000, 40000, 20000, 300000]) {
+    assert.deepStrictEqual(job.pauses(), [wait]);
+    await job.pass();
+  }
 });
 
 test('events are read once behind the end of the job, and no more', async () => {

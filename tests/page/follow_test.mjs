@@ -159,6 +159,59 @@ test('a window that nobody sees has no place, and goes on where it was when it i
   assert.deepStrictEqual(asked.slice(4).sort(), ['7', 'nothing', 'nothing', 'nothing', 'nothing']);
 });
 
+// Timers that end when the test says so. waited: the one that runs; pass: it is over.
+function heldTimers(context) {
+  const held = new Map();  // milliseconds and what is done then, by timer
+  context.mock.method(globalThis, 'setTimeout', (end, milliseconds) => {
+    const timer = {};
+    held.set(timer, {end, milliseconds});
+    return timer;
+  });
+  context.mock.method(globalThis, 'clearTimeout', (timer) => held.delete(timer));
+  const waited = async () => { await until(() => held.size > 0); return held.keys().next().value; };
+  const pass = async () => { held.get(await waited()).end(); };
+  return {held, waited, pass};
+}
+
+test('a stream of which nothing is heard any more goes on over another connection', async (context) => {
+  const {held, waited, pass} = heldTimers(context);
+  const {streams, asked, stories: [story], end} = windows(1);
+  await until(() => streams.length === 1);
+  for (const heard of [message(7, 'a'), ':\n\n']) {
+    const timer = await waited();
+    assert.strictEqual(held.get(timer).milliseconds, 45000);
+    streams[0].tell(heard);
+    await until(() => held.size === 1 && !held.has(timer));
+  }
+  await pass();
+  await until(() => story.length > 2);
+  assert.deepStrictEqual(story, ['', 'a', 'not connected: nothing was heard for 45 s']);
+  assert.strictEqual(streams.length, 0, 'its connection is free');
+  await pass();
+  await until(() => asked.length === 2);
+  assert.deepStrictEqual(asked, ['nothing', '7']);
+  await end();
+});
+
+test('a stream whose answer does not begin is asked for over another connection', async (context) => {
+  const {held, pass} = heldTimers(context);
+  const signals = [];
+  context.mock.method(globalThis, 'fetch', (_, {signal}) => new Promise((resolve, reject) => {
+    signals.push(signal);
+    signal.addEventListener('abort', () => reject(signal.reason));
+    if (signals.length === 2) resolve(new Response(kEnd));
+  }));
+  const story = [];
+  const over = follow('stream', {signal: new AbortController().signal, onMessage() {}, onState: (text) => story.push(text)});
+  await pass();
+  await until(() => story.length === 1);
+  await pass();
+  await over;
+  assert.deepStrictEqual(story, ['not connected: nothing was heard for 45 s', '']);
+  assert.ok(signals[0].aborted, 'its connection is free');
+  assert.strictEqual(held.size, 0);
+});
+
 test('where a browser has no locks, streams are read at once', async () => {
   navigator.locks = undefined;
   const {streams, end} = windows(5);

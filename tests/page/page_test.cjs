@@ -40,7 +40,7 @@ const tests = {
     await tab.until("/^Loss: 2.5000 at step 3$/.test(document.querySelector('.curve')?.getAttribute('aria-label'))");
     await tab.until("document.querySelector('.curve canvas')");
     await tab.untilText('<img src=x onerror');
-    await tab.untilText('Restart: attempt 2 from step 3');
+    await tab.untilText('Restart: attempt 2, by step 3');
     await picture(tab, 'job');
     assert.strictEqual(await tab.evaluate("document.querySelectorAll('img, iframe, object').length"), 0);
     assert.strictEqual(await tab.evaluate('window.owned'), undefined);

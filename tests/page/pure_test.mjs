@@ -60,7 +60,7 @@ test('the time line tells of conditions, restarts and checkpoints in order', () 
     checkpoints: [{step: 5, time: '2026-01-01T00:03:00Z'}, {step: 2, time: '2026-01-01T00:02:00Z'}]}};
   const samples = [{attempt: 1, step: 6, time: '2026-01-01T00:04:00Z'}, {attempt: 2, step: 6, time: '2026-01-01T00:05:00Z'}];
   assert.deepStrictEqual(momentsOf({createTime: '2026-01-01T00:00:00Z', object}, samples).map((one) => one.text),
-    ['Created', 'Checkpoint of step 2', 'Checkpoint of step 5', 'Restart: attempt 2 from step 6', 'Failed · RankFailed']);
+    ['Created', 'Checkpoint of step 2', 'Checkpoint of step 5', 'Restart: attempt 2, by step 6', 'Failed · RankFailed']);
 });
 
 test('a separator of lines of Unicode is part of a text', () => {

@@ -11,13 +11,13 @@ const kKnown = 'Compute 100 %, 200 ms';
 
 // What is told after each pause, of one change of the job; left: answers that nobody asked for.
 async function toldOf(...answers) {
-  const {held, pass} = holdPauses();
+  const {pauses, pass} = holdPauses();
   serve(() => answers.shift());
   const step = new StepTime(new AbortController().signal);
   step.drawPredicted(kJob, 'nlp');
   await settled();
   const told = [step.predicted.textContent];
-  for (; held.length > 0; told.push(step.predicted.textContent)) await pass();
+  for (; pauses().length > 0; told.push(step.predicted.textContent)) await pass();
   step.drawPredicted(kJob, 'nlp');
   await settled();
   return {told, left: answers.length};
@@ -33,8 +33,40 @@ test('a prediction that is refused is not asked for again', async () => {
   assert.deepStrictEqual(await toldOf(refusal(400, 'no'), Response.json(kEstimates)), {told: ['no'], left: 1});
 });
 
+const withPlan = (plan) => ({object: {...kJob.object, status: {plan}}});
+
+test('a job that gets another layout has the prediction of that one', async () => {
+  holdPauses();
+  const plan = {tensor: 2, pipeline: 1, data: 1};
+  const answers = [kEstimates, {estimates: [{report: {plan, candidates: [{stepParts: {compute: 0.3}}]}}]}];
+  serve(() => Response.json(answers.shift()));
+  const step = new StepTime(new AbortController().signal);
+  const told = [];
+  for (const given of [kPlan, plan, {...plan, stepSeconds: 1}]) {
+    step.drawPredicted(withPlan(given), 'nlp');
+    await settled();
+    told.push(step.predicted.textContent);
+  }
+  assert.deepStrictEqual(told, [kKnown, 'Compute 100 %, 300 ms', 'Compute 100 %, 300 ms']);
+});
+
+test('what is told late of a former layout is none of the prediction', async () => {
+  holdPauses();
+  const plan = {tensor: 2, pipeline: 1, data: 1};
+  const late = [];
+  serve(() => new Promise((resolve) => { late.push(resolve); }));
+  const step = new StepTime(new AbortController().signal);
+  for (const given of [kPlan, plan]) step.drawPredicted(withPlan(given), 'nlp');
+  await settled();
+  late[1](refusal(400, 'no'));
+  await settled();
+  late[0](Response.json(kEstimates));
+  await settled();
+  assert.strictEqual(step.predicted.textContent, 'no');
+});
+
 test('a page that is left takes its question back, and asks no more', async () => {
-  const {held, pass} = holdPauses();
+  const {pauses, pass} = holdPauses();
   const page = new AbortController();
   const signals = [];
   serve((_, {signal}) => { signals.push(signal); return signals.length === 1 ? refusal(429, 'busy') : new Promise(() => {}); });
@@ -45,5 +77,5 @@ test('a page that is left takes its question back, and asks no more', async () =
   await settled();
   await pass();
   assert.deepStrictEqual(signals.map((signal) => signal.aborted), [true, true]);
-  assert.strictEqual(held.length, 0);
+  assert.deepStrictEqual(pauses(), []);
 });

@@ -108,6 +108,42 @@ test('jobs grow older while nothing changes', async (context) => {
   leave.abort();
 });
 
+test('many jobs are drawn once a second, and at once for whoever filters them', async (context) => {
+  context.mock.method(performance, 'now', () => 0);
+  const main = newElement();
+  const leave = new AbortController();
+  const {pauses, pass} = holdPauses();
+  let watch;
+  serve((_, {signal}) => { watch = streamOf(signal); return watch.response; });
+  showJobs(main, 'nlp', leave.signal);
+  await until(() => watch);
+  const tell = (number, state) => watch.tell({kind: 'Changed', job: {...kJob, name: `namespaces/nlp/jobs/job-${number}`, object: {status: {state}}}});
+  for (let number = 0; number <= 300; ++number) tell(number, 'Running');
+  await settled();
+  await pass();
+  const states = () => texts(main, 'td').filter((_, at) => at % 7 === 1);
+  assert.strictEqual(states().length, 301);
+  tell(7, 'Failed');
+  await settled();
+  assert.ok(!states().includes('Failed'));
+  await pass();
+  assert.ok(states().includes('Failed'));
+  const filter = main.all((one) => one.tag === 'input')[0];
+  filter.value = 'failed';
+  filter.dispatchEvent(new Event('input'));
+  await settled();
+  assert.deepStrictEqual(states(), ['Failed']);
+  for (const number of [8, 9]) {
+    tell(number, 'Failed');
+    await settled();
+    assert.deepStrictEqual(pauses(), [1000]);
+    filter.dispatchEvent(new Event('input'));
+    await settled();
+    assert.deepStrictEqual(pauses(), []);
+  }
+  leave.abort();
+});
+
 test('an estimate tells its time and cost with the digits that count', () => {
   const cells = cellsOf({devices: 8, fits: true, trainingSeconds: 40, deviceHours: 0.0889,
     report: {plan: {tensor: 1, pipeline: 1, data: 8, stepSeconds: 0.004, mfu: 0.4}}});
