@@ -20,8 +20,12 @@ if(NOT _torch_version STREQUAL _torch_wanted)
 endif()
 get_filename_component(_site "${TORCH_WHEEL_DIR}" DIRECTORY)
 
-# The wheel also ships old google/protobuf and fmt headers: show the compiler only torch's own.
-set(_torch_view "${CMAKE_BINARY_DIR}/torch-include")
+# The wheel also ships old google/protobuf and fmt headers: show the compiler only torch's own. Each build of
+# LibTorch has a folder of its own: its headers keep their old times, so that what was compiled with another
+# one would count as done.
+file(SHA256 "${TORCH_WHEEL_DIR}/version.py" _torch_build)
+string(SUBSTRING "${_torch_build}" 0 12 _torch_build)
+set(_torch_view "${CMAKE_BINARY_DIR}/torch-include/${_torch_build}")
 file(MAKE_DIRECTORY "${_torch_view}")
 foreach(_d ATen c10 caffe2 torch)
   file(CREATE_LINK "${TORCH_WHEEL_DIR}/include/${_d}" "${_torch_view}/${_d}" SYMBOLIC)

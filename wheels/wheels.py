@@ -2,7 +2,7 @@
 """Installs the Python wheels that building and testing need, each held against its SHA-256.
 
     wheels.py folder SET     prints the environment of a set, in CARAVAN_CACHE; whole once it has a file `installed`
-    wheels.py install SET    makes it, unless it is there
+    wheels.py install SET    makes it, unless it is there; refuses wheels that ask for other versions of each other
     wheels.py lock [SET...]  writes SET.txt anew from SET.in, or all
     wheels.py check          says which SET.txt does not fit its SET.in
 
@@ -50,7 +50,7 @@ def digest_of(text: str) -> str:
 
 
 def environments() -> Path:
-    return Path(os.environ["CARAVAN_CACHE"], "wheels")
+    return Path(os.environ.get("CARAVAN_CACHE") or Path.home() / ".cache/caravan", "wheels")
 
 
 def folder_of(name: str, lists: Path = LISTS) -> Path:
@@ -96,6 +96,14 @@ def fill(name: str, folder: Path, lists: Path) -> None:
                       f"is not the one that was chosen: find out why before you choose it with ./dev lock {name}")
     if name in FINISH:
         FINISH[name](folder)
+    if found := conflicts_in(folder):
+        raise Refusal("\n".join([f"{name}.txt has wheels that do not fit each other: change {name}.in, then ./dev lock {name}", *found]))
+
+
+def conflicts_in(folder: Path) -> list[str]:
+    """Of the versions. What a wheel asks for and a set leaves out is no conflict."""
+    run = subprocess.run([*pip(), "--python", folder / "bin" / "python", "check"], stdout=subprocess.PIPE, text=True)
+    return [line for line in run.stdout.splitlines() if " has requirement " in line]
 
 
 def finish_nvcc(folder: Path) -> None:

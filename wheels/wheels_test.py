@@ -63,6 +63,19 @@ class Installing(OfAFolder):
         self.assertTrue((wheels.site_of(wheels.folder_of("small", self.lists)) / "cargo.py").exists())
 
 
+    def test_refuses_wheels_of_versions_that_one_of_them_does_not_work_with(self):
+        cargo, wagon = self.publish("cargo", needs="wagon<2"), self.publish("wagon", "2.1")
+        pins = f"cargo==1.0 --hash=sha256:{cargo}\n"
+        self.write("small.txt", pins + f"wagon==2.1 --hash=sha256:{wagon}\n")
+        conflict = "change small.in, then ./dev lock small\ncargo 1.0 has requirement wagon<2, but you have wagon 2.1"
+        with self.assertRaisesRegex(wheels.Refusal, conflict):
+            wheels.install("small", self.lists)
+        self.assertFalse((wheels.folder_of("small", self.lists) / "installed").exists())
+
+        self.write("small.txt", pins)
+        wheels.install("small", self.lists)
+
+
 class Locking(OfAFolder):
     def test_writes_all_that_a_set_needs_with_versions_and_hashes(self):
         self.write("small.in", "cargo==1.0\n")
@@ -126,6 +139,11 @@ class Lists(OfAFolder):
 
 
 class Program(unittest.TestCase):
+    def test_has_its_environments_where_dev_has_them(self):
+        environment = {name: value for name, value in os.environ.items() if name != "CARAVAN_CACHE"} | {"HOME": "/nowhere"}
+        told = subprocess.run([wheels.LISTS / "wheels.py", "folder", "client"], check=True, capture_output=True, text=True, env=environment).stdout
+        self.assertRegex(told, "^/nowhere/.cache/caravan/wheels/client-[0-9a-f]+\n$")
+
     def test_says_what_is_wrong_in_a_line(self):
         program = [sys.executable, wheels.LISTS / "wheels.py", "folder", "no-such-set"]
         run = subprocess.run(program, capture_output=True, text=True, env={**os.environ, "CARAVAN_CACHE": "/nowhere"})

@@ -3,6 +3,7 @@
 The programs are started in their unpacked image, which takes root to change into.
 """
 
+import fnmatch
 import functools
 import io
 import json
@@ -108,6 +109,12 @@ class Archives(unittest.TestCase):
                 told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", told)
                 self.assertLessEqual(set(paths), {"$ORIGIN/../lib/caravan"}, program)
+
+    @of_each_image
+    def test_what_is_compiled_in_has_its_licence(self, name: str, archive: Archive):
+        names = [member.name for member in archive.members()]
+        for place in ("libprotobuf-dev/copyright", "tokenizers-*/LICENSE", "cel-*/Cargo.toml", "rust/*", "uplot/LICENSE"):
+            self.assertTrue(fnmatch.filter(names, f"usr/share/doc/{place}"), place)
 
     def test_torch_is_a_layer_of_its_own_at_the_bottom(self):
         with Archive("caravan-worker") as archive:

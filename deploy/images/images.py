@@ -5,8 +5,8 @@
 
 BUILD is a build folder with the programs, OUT gets caravan-operator.tar and caravan-worker.tar; with --cuda also
 caravan-worker-cuda.tar, for nodes with GPUs. An image holds the programs, the libraries that they load and the
-licences of those, and nothing else: no shell, no package manager. An archive whose inputs did not change is left
-as it is. Errors: exit code 1, saying what is missing.
+licences of those and of what is compiled in, and nothing else: no shell, no package manager. An archive whose inputs
+did not change is left as it is. Errors: exit code 1, saying what is missing.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterable, Sequence
 
+import compiled_in
 import layer
 import oci_image
 from layer import Entry, file_entry
@@ -136,6 +137,7 @@ def layers_of(description: Description, build: Path, programs: Path) -> list[lis
     system |= {str(path): path.resolve() for path in files_of(description, description.read, [Path("/")])}
     own = {f"/usr/bin/{program}": programs / program for program in description.programs}
     own |= {f"/usr/lib/{plugin.name}": programs.parent / "lib" / plugin.name for plugin in plugins}
+    own |= compiled_in.licence_texts(build)
     own[LICENCE] = SOURCES / "LICENSE"
     layers = [
         entries_of(wheels | licence_texts(wheels.values())),

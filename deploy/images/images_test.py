@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import compiled_in
 import images
 import shared_libraries
 from layer import Entry
@@ -70,11 +71,31 @@ class Images(unittest.TestCase):
         texts = shared_libraries.licence_texts(shared_libraries.closure([PROGRAM]).values())
         self.assertIn("/usr/share/doc/libc6/copyright", texts)
 
+    def test_the_licences_of_what_is_compiled_in_come_along(self):
+        paths = self.paths_of_cuda()
+        for place in ("libprotobuf-dev/copyright", "libhwy-dev/copyright", "libcli11-dev/copyright", "crate-1.2/LICENSE", "uplot/LICENSE"):
+            self.assertIn(f"/usr/share/doc/{place}", paths)
+
+    def test_what_has_no_licence_here_is_told(self):
+        with self.assertRaisesRegex(ValueError, "rust/licences, .* is not there: ./dev build"):
+            compiled_in.licence_texts(self.folder)
+        self.build_crate()
+        with mock.patch.object(compiled_in, "PACKAGES", ("no-such-dev",)):
+            with self.assertRaisesRegex(ValueError, "no-such-dev/copyright, .* is not on this machine: ./dev setup"):
+                compiled_in.licence_texts(self.folder)
+
+    def build_crate(self) -> None:
+        """As rust/CMakeLists.txt leaves its licence."""
+        licence = self.folder / "rust/licences/crate-1.2/LICENSE"
+        licence.parent.mkdir(parents=True, exist_ok=True)
+        licence.write_text("MIT")
+
     def paths_of_cuda(self, **other: tuple[str, ...]) -> set[str]:
         """In the image of a build that is there, whose libraries open nothing by name."""
         for file in ("bin/caravan-agent", "bin/caravan-trainer", "lib/libcaravan_cuda.so", "lib/libcaravan_device_cuda.so"):
             (self.folder / file).parent.mkdir(exist_ok=True)
             shutil.copy(PROGRAM, self.folder / file)
+        self.build_crate()
         description = dataclasses.replace(images.CUDA_WORKER, **({"opened": (), "read": ()} | other))
         return {entry.path for entry in itertools.chain(*images.layers_of(description, self.folder, self.folder / "bin"))}
 

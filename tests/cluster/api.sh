@@ -2,6 +2,7 @@
 # An API server with its etcd on loopback, without nodes or controllers: what tests of the client need.
 #   api.sh up FOLDER        starts both; FOLDER/kubeconfig (JSON) has the contexts admin and user, who may do nothing,
 #                           FOLDER/audit.log tells who wrote what
+#   api.sh keep FOLDER      as up, but a server that runs there stays, with its data
 #   api.sh restart FOLDER   kills the API server and starts it again, with the same port and data
 #   api.sh env FOLDER       prints the exports with which kubectl, of the pinned version, finds it
 #   api.sh down FOLDER      kills both and removes the folder
@@ -52,6 +53,15 @@ up() {
   say "ready: export KUBECONFIG=$folder/kubeconfig"
 }
 
+is_up() { [[ -n $(program_pid etcd) && -n $(program_pid apiserver) ]]; }
+
+keep() {
+  is_up || { up; return; }
+  use_ports
+  wait_until 180 "the API server was ready" is_ready
+  say "is up: $folder"
+}
+
 restart() {
   use_ports
   kill_program apiserver
@@ -64,17 +74,22 @@ down() {
   rm -rf "$folder"
 }
 
+usage() {
+  sed -n 2,10p "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
 environment() {
   [[ -e $folder/kubeconfig ]] || { say "no API server is up in $folder"; exit 1; }
   bin=$("$here/build.sh" kubectl)
   print_environment
 }
 
-[[ $# == 2 ]] || { sed -n 2,9p "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# == 2 ]] || usage
 use_folder "$2"
 case $1 in
-  up | restart) bin=$("$here/build.sh" etcd kube-apiserver) && "$1" ;;
+  up | keep | restart) bin=$("$here/build.sh" etcd kube-apiserver) && "$1" ;;
   env) environment ;;
   down) down ;;
-  *) sed -n 2,9p "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) usage ;;
 esac

@@ -22,7 +22,8 @@ source "$here/machine.sh"
 source "$here/node.sh"
 pause_image=caravan.local/pause:1
 
-kubectl() { KUBECACHEDIR="$folder/cache" "$bin/kubectl" --kubeconfig "$folder/kubeconfig" "$@"; }
+# Not through a proxy of the environment, which reaches nothing here.
+kubectl() { NO_PROXY='*' KUBECACHEDIR="$folder/cache" "$bin/kubectl" --kubeconfig "$folder/kubeconfig" "$@"; }
 
 is_up() { [[ -e $folder/up && -n $(holder) ]]; }
 
@@ -90,6 +91,7 @@ verb_import() {
 verb_env() {
   require_up
   print_environment
+  print_network_exception "$(<"$folder/network").0.0/16"
 }
 
 verb_sh() {

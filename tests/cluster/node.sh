@@ -1,6 +1,6 @@
 # Sourced by cluster.sh: the programs of the cluster's node and of its control plane, their settings and how each is
 # started. start_NAME starts NAME inside the machine (machine.sh); nothing is waited for but the API server.
-# Needs containerd, runc, CNI plugins and nftables, from Debian.
+# Needs containerd, runc, CNI plugins and nftables.
 # shellcheck shell=bash
 
 node=caravan-node

@@ -126,7 +126,7 @@ start_etcd() {
 
 is_ready() {
   local pki="$folder/pki"
-  curl -fs --noproxy '*' --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key" "$server/readyz"
+  curl -fs -m 5 --noproxy '*' --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key" "$server/readyz"
 }
 
 # start_api_server FLAG...: with the policy in $folder/audit-policy.json; waits until it is ready.
@@ -143,4 +143,16 @@ start_api_server() {
 # What `eval` needs to use the API server from outside.
 print_environment() {
   printf 'export KUBECONFIG=%q KUBECACHEDIR=%q PATH=%q:"$PATH"\n' "$folder/kubeconfig" "$folder/cache" "$bin"
+}
+
+# print_network_exception NETWORK: what `eval` needs to reach it beside a proxy. Programs read one of the
+# names first, and the other only where that is not set; * is everything, to some only where it stands alone.
+print_network_exception() {
+  # shellcheck disable=SC2016
+  printf 'case ",${NO_PROXY:-},,${no_proxy:-}," in
+  *,\*,*) NO_PROXY="*" ;;
+  *,%s,*,%s,*) ;;
+  *) NO_PROXY="%s${NO_PROXY:+,$NO_PROXY}${no_proxy:+,$no_proxy}" ;;
+esac
+export NO_PROXY no_proxy="$NO_PROXY"\n' "$1" "$1" "$1"
 }
