@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -28,12 +29,17 @@ namespace {
 using caravan::cli::say;
 
 // Where one is closed, the next file that is opened would get its number, and be read or printed into. What
-// takes its place refuses both, as a closed one does.
-void hold_places_of_closed_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) == -1) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+// takes its place refuses both, as a closed one does. No library has begun yet, nor has a sanitizer, so the
+// kernel is called without them.
+__attribute__((no_sanitize("address"), no_sanitize("undefined"))) void hold_places_of_closed_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (syscall(SYS_fcntl, stream, F_GETFD) == -1)
+      syscall(SYS_openat, AT_FDCWD, "/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
+
+// Before what libraries do at their start: gRPC opens descriptors.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const first_of_all)() = hold_places_of_closed_streams;
 
 // fmt may throw where standard output takes no more, of which main tells.
 caravan::Result<caravan::ExitCode> run(const caravan::cli::Action& action) {
@@ -84,7 +90,6 @@ constexpr char kExitCodes[] =
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_places_of_closed_streams();
   caravan::set_up_grpc();
   caravan::allow_all_open_files();
   const std::string_view name = called_as(argc > 0 ? argv[0] : "");

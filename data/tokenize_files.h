@@ -1,9 +1,9 @@
 // Tokenizes text files, each a document, into one token file, and the last part of it into a second one for
 // validation.
 //
-// Whatever fails leaves no file behind, but with `replace` one of two that has its name already, and all where
-// a disk fails at the very end: the error says so. Errors: unreadable texts, texts without a token, outputs that
-// exist or cannot be created (exit code 2), a full disk (1), an interruption (130).
+// Whatever fails leaves no file behind, but with `replace` one of two that has its name already, and all
+// where a disk fails at the very end: the error says so. Errors: unreadable texts, texts without a token,
+// outputs that exist or cannot be created (exit code 2), a full disk (1), an interruption (130).
 #pragma once
 
 #include <cstdint>

@@ -31,8 +31,7 @@ constexpr auto kLookAgain = 500ms;  // of all who read a stream
 constexpr auto kLastAnswers = 5s;
 constexpr auto kBetweenLooks = 20ms;
 constexpr auto kGrace = 500ms;
-constexpr http::Limits kLimits = {.head_bytes = std::size_t{16} << 10,
-                                  .body_bytes = std::size_t{1} << 20};
+constexpr http::Limits kLimits = {.head_bytes = std::size_t{16} << 10, .body_bytes = std::size_t{1} << 20};
 
 // Of a stream: a watch always does.
 bool follows(const google::protobuf::Message& request) {

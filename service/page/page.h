@@ -11,8 +11,8 @@
 
 namespace caravan::service {
 
-// The reply to a GET or HEAD of that path; absent: it is none of the page's. run: the one job that there is, as the
-// API names it, which can only be looked at; empty: of a service.
+// The reply to a GET or HEAD of that path; absent: it is none of the page's. run: the one job that there is,
+// as the API names it, which can only be looked at; empty: of a service.
 std::optional<http::Reply> page_reply(std::string_view path, std::string_view run = {});
 
 }  // namespace caravan::service
