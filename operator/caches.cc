@@ -35,14 +35,17 @@ constexpr std::array<std::string_view, 5> kOtherCauses{
     " is forbidden: ", "denied the request"};
 // Said also of nodes that a StorageClass leaves out (allowedTopologies), while others are full.
 constexpr std::string_view kNoVolumeThere = "find available persistent volumes to bind";
-constexpr std::string_view kNodeIsFull = "Insufficient ";
+// Plugins noderesources and dynamicresources.
+constexpr std::array<std::string_view, 3> kNodeIsFull{"Insufficient ", "Too many pods",
+                                                      "cannot allocate all claims"};
 
 bool lacks_something_else(const kube::Json& scheduled) {
   const std::string reason = kube::text_at(scheduled, {"reason"});
   const std::string message = kube::text_at(scheduled, {"message"});
   const auto says = [&](std::string_view words) { return message.find(words) != std::string::npos; };
   return std::ranges::find(kOtherReasons, reason) != kOtherReasons.end() ||
-         std::ranges::any_of(kOtherCauses, says) || (says(kNoVolumeThere) && !says(kNodeIsFull));
+         std::ranges::any_of(kOtherCauses, says) ||
+         (says(kNoVolumeThere) && std::ranges::none_of(kNodeIsFull, says));
 }
 
 std::string created_at(const kube::Json& job) {

@@ -26,11 +26,12 @@ kube::Json waiting_job(
 TEST(JobsThatWaitForMachines, LackNothingElse) {
   EXPECT_TRUE(waits_for_machines(waiting_job()));
   EXPECT_TRUE(waits_for_machines(waiting_job(reasons::kGangTimeout))) << "it asks again later";
-  EXPECT_TRUE(waits_for_machines(waiting_job(
-      reasons::kWaitingForPods,
-      "pod train-0-a1: 0/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind, "
-      "2 Insufficient nvidia.com/gpu")))
-      << "on two of them its class makes volumes";
+  for (const char* full : {"Insufficient nvidia.com/gpu", "Too many pods", "cannot allocate all claims"})
+    EXPECT_TRUE(waits_for_machines(waiting_job(
+        reasons::kWaitingForPods, std::string("pod train-0-a1: 0/3 nodes are available: 1 node(s) didn't "
+                                              "find available persistent volumes to bind, 2 ") +
+                                      full)))
+        << "on two of them its class makes volumes: " << full;
   EXPECT_FALSE(waits_for_machines(job_object())) << "nobody has looked at it";
   for (const char* reason :
        {reasons::kWaitingForQuota, reasons::kNotAllowed, reasons::kNoDomain, reasons::kPodsGated})

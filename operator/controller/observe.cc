@@ -105,7 +105,7 @@ std::optional<Snapshot> observe(const Caches& caches, const DomainClaims& claims
   snapshot.domain_of_machine = domains_of_machines(caches.nodes, snapshot);
   const bool chooses = needs_domains(snapshot);
   if (chooses) observe_room(caches, claims, snapshot);
-  // Only planning and domains read nodes.
+  // Only planning, domains, and racks of hosts that a queue names read nodes.
   const bool is_planned = remembers_plan(job.status) && !is_planned_anew(job);
   if ((is_planned || is_finished(job.status)) && !chooses && !needs_racks(snapshot)) return snapshot;
   snapshot.nodes = caches.node_reader.read(caches.nodes);

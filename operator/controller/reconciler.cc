@@ -72,7 +72,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
   add_own_knowledge(context, *snapshot);
   const Decision decision = decide_in_turn(*snapshot);
   const Executed executed = executor_.run(context, snapshot->job, decision);
-  if (!executed) claims_.forget(uid);
+  if (!executed && !executed.error().status_written) claims_.forget(uid);
   if (executed || executed.error().status_written) {
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
   }

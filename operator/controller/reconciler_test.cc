@@ -27,8 +27,8 @@ class ReconcilerTest : public ::testing::Test {
   }
 
   ModelCluster cluster_;
-  Fate fate_ = Fate::kDone;  // of writes
-  FatefulTransport transport_{cluster_.transport(), [this](int) { return fate_; }};
+  std::function<Fate(int)> fate_ = [](int) { return Fate::kDone; };  // of the write of that number
+  FatefulTransport transport_{cluster_.transport(), [this](int write) { return fate_(write); }};
   kube::Client client_ = cluster_.client(transport_);
   caravan::testing::ManualClock clock_;
   int put_off_ = 0;
@@ -182,11 +182,21 @@ TEST_F(RackReconcilerTest, ChoosesAgainAtOnceWhereAnotherJobClaimedTheRackMeanwh
 }
 
 TEST_F(RackReconcilerTest, LeavesARackForWhichItCouldMakeNoPodsToOthers) {
-  fate_ = Fate::kLostBefore;
+  fate_ = [](int) { return Fate::kLostBefore; };
   EXPECT_FALSE(reconciler_.reconcile({}, kube::key_of(cluster_.job())));
-  fate_ = Fate::kDone;
+  fate_ = [](int) { return Fate::kDone; };
   EXPECT_TRUE(reconcile_other());
   EXPECT_EQ(domains(), Domains({kFirst}));
+}
+
+TEST_F(RackReconcilerTest, KeepsARackForWhichItCouldMakeSomePods) {
+  const auto is_half_made = [this] { return cluster_.pods().size() == 1; };
+  fate_ = [&](int) { return is_half_made() ? Fate::kLostBefore : Fate::kDone; };
+  EXPECT_FALSE(reconciler_.reconcile({}, kube::key_of(cluster_.job())));
+  ASSERT_TRUE(is_half_made());
+  fate_ = [](int) { return Fate::kDone; };
+  EXPECT_TRUE(reconcile_other());
+  EXPECT_EQ(domains(), Domains({kFirst, kSecond}));
 }
 
 class QueuedReconcilerTest : public ReconcilerTest {

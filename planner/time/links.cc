@@ -24,6 +24,7 @@ struct Links {
 // Blocks of ranks stand one behind the other. As many as a node has at least of one that nodes cut; the whole
 // block where they cut none.
 int64_t fewest_on_a_node(int64_t ranks, int64_t block, int64_t joined) {
+  if (ranks <= joined || joined % block == 0) return block;
   int64_t fewest = block;
   const int64_t end = std::min(ranks, std::lcm(block, joined));  // from there on they are cut as before
   for (int64_t begin = 0; begin < end; begin += block) {

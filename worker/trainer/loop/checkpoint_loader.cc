@@ -181,7 +181,8 @@ CheckpointLoader::Steps CheckpointLoader::list_steps() {
   if (!listed->lacks_newest()) return std::move(listed->steps);
   return fail(is_first(rank_) ? FailureReason::DataUnavailable : FailureReason::Communication,
               fmt::format("rank {} sees the checkpoint of step {} in {}, and the first rank does not: is the "
-                          "same volume mounted on both machines?",
+                          "same volume mounted on both machines? Of one that was just removed, a machine may "
+                          "know a minute later",
                           listed->rank, listed->newest, options_.path));
 }
 
