@@ -2,8 +2,8 @@
 // meanwhile would not see those, and choose the same.
 //
 // A job's claim stands from its decision until its next one, which sees its pods, or until a run could not
-// begin to make these. They carry the domain, so whoever leads next finds it there, and a choice that no pod was made for is
-// made anew. Who has chosen while another claimed domains chooses again. Safe for any thread.
+// begin to make these. They carry the domain, so whoever leads next finds it there, and a choice that no pod
+// was made for is made anew. Who has chosen while another claimed domains chooses again. Safe for any thread.
 #pragma once
 
 #include <cstdint>
