@@ -128,6 +128,12 @@ std::string requeue_reason(const std::string& eviction) {
   return eviction.starts_with(kDeactivated) ? std::string(kDeactivated) : eviction;
 }
 
+// A field of a condition.
+std::string text_of(const WorkloadView& workload, std::string_view type, const char* field) {
+  const Json* condition = workload.condition(type);
+  return condition == nullptr ? "" : kube::text_at(*condition, {field});
+}
+
 }  // namespace
 
 const Json* WorkloadView::condition(std::string_view type) const {
@@ -135,8 +141,15 @@ const Json* WorkloadView::condition(std::string_view type) const {
 }
 
 bool WorkloadView::is_true(std::string_view type) const {
-  const Json* found = condition(type);
-  return found != nullptr && kube::text_at(*found, {"status"}) == "True";
+  return text_of(*this, type, "status") == "True";
+}
+
+std::string WorkloadView::reason_of(std::string_view type) const {
+  return text_of(*this, type, "reason");
+}
+
+std::string WorkloadView::message_of(std::string_view type) const {
+  return text_of(*this, type, "message");
 }
 
 FlavorView read_flavor(const Json& object) {
@@ -166,9 +179,8 @@ Json conditions_patch(const WorkloadView& workload, const std::vector<WorkloadCo
 }
 
 Json release_patch(const WorkloadView& workload, TimePoint now) {
-  const Json* evicted = workload.condition(workload::kEvicted);
-  const std::string reason = evicted == nullptr ? "" : kube::text_at(*evicted, {"reason"});
-  const std::string message = evicted == nullptr ? "" : kube::text_at(*evicted, {"message"});
+  const std::string reason = workload.reason_of(workload::kEvicted);
+  const std::string message = workload.message_of(workload::kEvicted);
   const bool requeues = reason == "Preempted" || reason == "NodeFailures";
   const std::vector<WorkloadCondition> wanted{
       {workload::kQuotaReserved, false, reasons::kPending, message},

@@ -47,6 +47,9 @@ struct WorkloadView {
   // Null when there is none.
   const kube::Json* condition(std::string_view type) const;
   bool is_true(std::string_view type) const;
+  // Of that condition; empty when there is none.
+  std::string reason_of(std::string_view type) const;
+  std::string message_of(std::string_view type) const;
 };
 
 // A ResourceFlavor: the kind of machines that was assigned.

@@ -201,7 +201,7 @@ class Decider {
 
   // True: the job is over. That it waits or stops comes behind what its user says of suspension.
   bool ask_queue() {
-    queue_ = judge_queue(seen_, decision_.plan, settings_, now_);
+    queue_ = judge_queue({seen_, decision_.plan, settings_, now_});
     remember_gang(queue_->gang);
     decision_.placement = queue_->placement;
     if (queue_->course == Course::kFails) return carry_out(*queue_);

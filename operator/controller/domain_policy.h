@@ -9,8 +9,6 @@
 // Pure.
 #pragma once
 
-#include <string>
-
 #include "caravan/v1alpha1/plan.pb.h"
 #include "operator/children/pod_placement.h"
 #include "operator/controller/settings.h"
@@ -33,8 +31,5 @@ DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& p
 
 // What the pods that are made by a decision ask of the domains that were chosen for them here.
 DomainDemands asked_by_new_pods(const Job& job, const Decision& decision, const Settings& settings);
-
-// Which copies stand in several domains, as Preferred allows, whoever chose these; empty: none.
-std::string say_what_stands_apart(const Snapshot& snapshot, const v1alpha1::JobPlan& plan);
 
 }  // namespace caravan::controller

@@ -6,6 +6,7 @@
 #include "operator/api/conditions.h"
 #include "operator/children/replica_groups.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/domain_shortfall.h"
 #include "operator/testing/decisions.h"
 #include "operator/testing/jobs.h"
 #include "operator/view/domain_survey.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,51 +10,13 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/children_policy.h"
+#include "operator/controller/domain_shortfall.h"
 #include "operator/controller/failure_policy.h"
 #include "operator/controller/machine_policy.h"
-#include "operator/controller/pods_policy.h"
+#include "operator/controller/pod_trouble.h"
 
 namespace caravan::controller {
 namespace {
-
-// A container is usually created within seconds of its pod's binding; after this long users should know.
-constexpr std::chrono::seconds kSlowCreation{20};
-
-// The cause of a slow creation stands in the pod's events only.
-std::string explain_slow_creation(const std::string& pod) {
-  return fmt::format(
-      "its container is still being created {} s after it got a machine, as when a volume cannot be mounted "
-      "or "
-      "an image is large; `kubectl describe pod {}` shows why",
-      kSlowCreation.count(), pod);
-}
-
-bool may_become_slow(const PodView& pod, TimePoint now) {
-  return pod.creating_since && now < *pod.creating_since + kSlowCreation;
-}
-
-// Empty: nothing holds it up.
-std::string trouble_of(const PodView& pod, TimePoint now) {
-  if (pod.creating_since && !may_become_slow(pod, now)) return explain_slow_creation(pod.name);
-  if (!pod.leaving()) return pod.trouble;
-  // Its gang may write a checkpoint first.
-  return fmt::format("it is being deleted, and ends by {}: its gang saves first if it can",
-                     to_text(*pod.gone_by));
-}
-
-// Whoever does not start on a machine that failed before is made again there as long as its queue names that
-// one. Empty: the pod has started, or may go elsewhere. avoided: machines, sorted.
-std::string explain_assignment(const PodView& pod, const std::optional<WorkloadView>& workload,
-                               const std::vector<std::string>& avoided) {
-  const bool is_starting = pod.alive() && pod.phase == PodPhase::kPending;
-  if (!is_starting || !std::ranges::binary_search(avoided, pod.machine) ||
-      !is_assigned_its_machine(pod, workload))
-    return "";
-  return fmt::format(
-      "Kueue's topology names node {} for it, on which two attempts or more have failed: cordon that node, "
-      "and suspend and resume the job, so that Kueue chooses another",
-      pod.machine);
-}
 
 // How far the pods of a job are.
 struct Placed {
@@ -75,15 +36,12 @@ Placed count_bound_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& sta
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done && !pod.leaving()) continue;
     if (pod.bound() && !pod.leaving()) ++bound;
-    std::string trouble = trouble_of(pod, now);
-    if (const std::string why = explain_assignment(pod, snapshot.queue.workload, avoided); !why.empty())
-      trouble += (trouble.empty() ? "" : "; ") + why;
+    const std::string trouble = trouble_of(pod, snapshot.queue.workload, avoided, now);
     if (placed.trouble.empty() && !trouble.empty()) {
       placed.trouble = fmt::format("pod {}: {}", pod.name, trouble);
       if (pod.gated) placed.reason = reasons::kPodsGated;
     }
-    if (may_become_slow(pod, now))
-      placed.look_again = sooner(placed.look_again, until(*pod.creating_since + kSlowCreation, now));
+    placed.look_again = sooner(placed.look_again, until_slow(pod, now));
   }
   placed.all_bound = bound == nodes;
   if (placed.all_bound) placed.reason = reasons::kAllPodsBound;

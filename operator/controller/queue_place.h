@@ -1,4 +1,4 @@
-// Where a job stands in its queue, as far as its status tells. Pure.
+// What a job waits for in its queue and where it stands there, as far as its status tells. Pure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace caravan::controller {
 
-// "; it is number 3 in its queue", or nothing where that is not known.
-std::string place_in_queue(const QueueView& queue);
+// What a Workload that is not admitted waits for: quota, and its place there, or admission checks, without
+// whom quota starts nothing.
+std::string say_place(const QueueView& queue, const WorkloadView& workload);
 
 LookAgain when_places_change(const QueueView& queue);
 
