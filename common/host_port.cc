@@ -10,7 +10,8 @@ namespace caravan {
 
 bool is_host_port(std::string_view address) {
   const auto colon = address.rfind(':');
-  if (colon == 0 || colon == std::string_view::npos) return false;
+  const bool is_url = address.find('/') != std::string_view::npos;
+  if (is_url || colon == 0 || colon == std::string_view::npos) return false;
   const std::string_view port = address.substr(colon + 1);
   const bool digits = !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
   int number = 0;

@@ -6,7 +6,7 @@
 
 namespace caravan {
 
-// A host that is not empty, and a port from 0 to 65535.
+// A host that is not empty, and a port from 0 to 65535: no URL, no path.
 bool is_host_port(std::string_view address);
 
 // The parts of such an address.

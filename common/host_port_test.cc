@@ -8,7 +8,8 @@ namespace {
 TEST(HostPort, IsAHostAndAPort) {
   for (const char* address : {"a:0", "10.0.0.7:65535", "[::1]:80", "job-0.job:7070"})
     EXPECT_TRUE(is_host_port(address)) << address;
-  for (const char* address : {"", "a", ":80", "a:", "a:65536", "a:-1", "a:000080", "a:8o"})
+  for (const char* address :
+       {"", "a", ":80", "a:", "a:65536", "a:-1", "a:000080", "a:8o", "http://a:80", "unix:/a:80"})
     EXPECT_FALSE(is_host_port(address)) << address;
 }
 

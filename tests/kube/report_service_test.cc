@@ -476,77 +476,71 @@ TEST(Pace, HoldsOnTheLongRunAfterABurst) {
   EXPECT_FALSE(pace.try_take(start + 1h));
 }
 
-TEST(ProgressBoard, StepsThatCanBeTrueAreTheHistoryOfTheirJobUntilItIsForgotten) {
-  ::caravan::testing::ManualClock clock;
-  StepHistory history;
-  ProgressBoard board(
-      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
-      [](const kube::ObjectKey&, std::chrono::milliseconds) {});
-  std::string why;
+class BoardOfOneJob : public ::testing::Test {
+ protected:
+  ProgressBoard::Answer take(const v1alpha1::JobReport& report) {
+    std::string why;
+    return board_.take({.job = {"team", "train"}, .job_uid = "uid"}, report, why);
+  }
+
+  ::caravan::testing::ManualClock clock_;
+  StepHistory history_;
+  std::vector<std::chrono::milliseconds> looks_;  // that were asked for
+  ProgressBoard board_{
+      clock_, history_, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
+      [this](const kube::ObjectKey&, std::chrono::milliseconds after) { looks_.push_back(after); }};
+};
+
+TEST_F(BoardOfOneJob, StepsThatCanBeTrueAreTheHistoryOfTheirJobUntilItIsForgotten) {
   int heard = 0;
-  const auto follower = history.follow("uid", [&] { ++heard; });
+  const auto follower = history_.follow("uid", [&] { ++heard; });
   for (const int step : {1, 2, 2, 101}) {
     v1alpha1::JobReport report;
     report.mutable_step()->set_attempt(1);
     report.mutable_step()->set_step(step);
     report.mutable_step()->set_gradient_norm(0.5);
-    board.take({.job = {"team", "train"}, .job_uid = "uid"}, report, why);
+    take(report);
   }
-  const std::vector<StepSample> kept = history.after("uid", {}, 10);
+  const std::vector<StepSample> kept = history_.after("uid", {}, 10);
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[1].at, (StepCursor{1, 2}));
   EXPECT_EQ(kept[1].gradient_norm, 0.5f);
   EXPECT_EQ(heard, 2);
-  board.forget("uid");
-  EXPECT_TRUE(history.after("uid", {}, 10).empty());
+  board_.forget("uid");
+  EXPECT_TRUE(history_.after("uid", {}, 10).empty());
 }
 
-TEST(ProgressBoard, AJobHasALookTwiceASecondAtMost) {
-  ::caravan::testing::ManualClock clock;
-  std::vector<std::chrono::milliseconds> looks;
-  StepHistory history;
-  ProgressBoard board(
-      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
-      [&](const kube::ObjectKey&, std::chrono::milliseconds after) { looks.push_back(after); });
-  std::string why;
-  const auto tell = [&](int attempt) {
-    return board.take({.job = {"team", "train"}, .job_uid = "uid"}, started(attempt), why);
-  };
+TEST_F(BoardOfOneJob, AJobHasALookTwiceASecondAtMost) {
+  const auto tell = [&](int attempt) { return take(started(attempt)); };
   for (int attempt = 1; attempt <= 50; ++attempt) EXPECT_EQ(tell(attempt), ProgressBoard::Answer::kTaken);
-  EXPECT_THAT(looks, ::testing::ElementsAre(0ms)) << "which sees all of it";
-  EXPECT_EQ(board.look_at("uid")->attempt, 50);
+  EXPECT_THAT(looks_, ::testing::ElementsAre(0ms)) << "which sees all of it";
+  EXPECT_EQ(board_.look_at("uid")->attempt, 50);
   tell(51);
-  EXPECT_THAT(looks, ::testing::ElementsAre(0ms, 500ms));
-  EXPECT_EQ(board.look_at("uid")->attempt, 51) << "sooner than was asked for, for another reason";
+  EXPECT_THAT(looks_, ::testing::ElementsAre(0ms, 500ms));
+  EXPECT_EQ(board_.look_at("uid")->attempt, 51) << "sooner than was asked for, for another reason";
   tell(52);
-  EXPECT_THAT(looks, ::testing::ElementsAre(0ms, 500ms, 1000ms)) << "nobody has seen the last";
-  clock.advance(1h);
-  board.look_at("uid");
+  EXPECT_THAT(looks_, ::testing::ElementsAre(0ms, 500ms, 1000ms)) << "nobody has seen the last";
+  clock_.advance(1h);
+  board_.look_at("uid");
   tell(53);
-  EXPECT_EQ(looks.back(), 0ms);
+  EXPECT_EQ(looks_.back(), 0ms);
 }
 
-TEST(ProgressBoard, ACoordinatorThatComesAgainIsToldToStopAgain) {
-  ::caravan::testing::ManualClock clock;
-  StepHistory history;
-  ProgressBoard board(
-      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kCreated}; },
-      [](const kube::ObjectKey&, std::chrono::milliseconds) {});
-  std::string why;
+TEST_F(BoardOfOneJob, ACoordinatorThatComesAgainIsToldToStopAgain) {
   int told = 0;
-  const auto come = [&] { board.set_way_to_stop("uid", [&told] { ++told; }); };
-  board.ask_to_stop("uid");
+  const auto come = [&] { board_.set_way_to_stop("uid", [&told] { ++told; }); };
+  board_.ask_to_stop("uid");
   come();
   EXPECT_EQ(told, 0) << "nothing is kept of a job that nobody has told of";
-  board.take({.job = {"team", "train"}, .job_uid = "uid"}, started(1), why);
+  take(started(1));
   come();
   EXPECT_EQ(told, 0);
-  board.ask_to_stop("uid");
-  board.ask_to_stop("uid");
+  board_.ask_to_stop("uid");
+  board_.ask_to_stop("uid");
   EXPECT_EQ(told, 1);
   come();
   EXPECT_EQ(told, 2) << "at once";
-  board.ask_to_stop("uid");
+  board_.ask_to_stop("uid");
   EXPECT_EQ(told, 2);
 }
 

@@ -35,12 +35,17 @@ class Stopper final : public v1alpha1::JobReports::Service {
   std::atomic<int> told_{0};
 };
 
-TEST(Host, MayGoWhileItIsToldToStop) {
-  const test::TemporaryFolder folder;
+AgentOptions first_node(const test::TemporaryFolder& folder) {
   AgentOptions options;
   options.node = 0;
-  options.reports = "unix:" + (folder.path() / "reports").string();
   options.listen = "unix:" + (folder.path() / "coordinator").string();
+  return options;
+}
+
+TEST(Host, MayGoWhileItIsToldToStop) {
+  const test::TemporaryFolder folder;
+  AgentOptions options = first_node(folder);
+  options.reports = "unix:" + (folder.path() / "reports").string();
   Stopper stopper;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.reports, grpc::InsecureServerCredentials());
@@ -56,9 +61,7 @@ TEST(Host, MayGoWhileItIsToldToStop) {
 
 TEST(Host, RemembersThatItWasToldToStopBeforeThereWasACoordinator) {
   const test::TemporaryFolder folder;
-  AgentOptions options;
-  options.node = 0;
-  options.listen = "unix:" + (folder.path() / "coordinator").string();
+  AgentOptions options = first_node(folder);
   options.result_file = folder.path("result");
   Host host;
   host.stop_job();
@@ -69,9 +72,7 @@ TEST(Host, RemembersThatItWasToldToStopBeforeThereWasACoordinator) {
 // A disk may be full.
 TEST(Host, WritesItsAddressAsAWholeOrNotAtAll) {
   const test::TemporaryFolder folder;
-  AgentOptions options;
-  options.node = 0;
-  options.listen = "unix:" + (folder.path() / "coordinator").string();
+  AgentOptions options = first_node(folder);
   options.coordinator_address_file = folder.path("address");
   std::filesystem::create_symlink("/dev/full", folder.path("address.partial"));
   Host host;

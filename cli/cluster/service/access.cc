@@ -112,8 +112,7 @@ Result<std::string> name_space_of(const ClusterOptions& options, Kubeconfig& kub
 
 Result<ServiceAccess> find_service_access(const ClusterOptions& options) {
   const std::string& address = options.service.address;
-  if (!is_host_port(address) || address.find('/') != std::string::npos)
-    return bad_input(fmt::format("--server: expected HOST:PORT, got {}", address));
+  if (!is_host_port(address)) return bad_input(fmt::format("--server: expected HOST:PORT, got {}", address));
   ServiceAccess access{.address = address, .server_name = options.service.server_name};
   Kubeconfig kubeconfig(options);
   auto found = find_token(options.service, kubeconfig, access);

@@ -530,10 +530,8 @@ constexpr Again kAgain[] = {{"", 0},
                             {"Checkpointing", 2},
                             {"CheckpointingOneMlpOfTwo", 1, RecomputedPart::Mlp}};
 
-// Tensor parallelism × sequence parallelism × recomputation × precision × two sequence lengths, and what
-// stands apart: micro-batches of several sequences, logits in chunks.
-std::vector<RowsCase> cases() {
-  std::vector<RowsCase> all;
+// Tensor parallelism × sequence parallelism × recomputation × precision × two sequence lengths.
+void add_grid(std::vector<RowsCase>& all) {
   for (const int64_t tensor : {1, 2, 4}) {
     for (const bool sequence_parallel : {false, true}) {
       if (sequence_parallel && tensor == 1) continue;
@@ -555,6 +553,10 @@ std::vector<RowsCase> cases() {
       }
     }
   }
+}
+
+// Micro-batches of several sequences, logits in chunks.
+void add_what_stands_apart(std::vector<RowsCase>& all) {
   all.push_back({.name = "Fp64", .storage = ElementType::FP64});
   all.push_back({.name = "Sequences", .micro_batch_size = 3});
   all.push_back({.name = "SequencesBf16", .storage = ElementType::BF16, .micro_batch_size = 2});
@@ -565,6 +567,9 @@ std::vector<RowsCase> cases() {
                  .storage = ElementType::BF16,
                  .sequence_length = 1536,
                  .vocab = 10000});
+}
+
+void add_segments(std::vector<RowsCase>& all) {
   for (const Again& again : kAgain) {
     for (const ElementType storage : {ElementType::FP32, ElementType::BF16}) {
       for (const int64_t tensor : {1, 2}) {
@@ -580,8 +585,11 @@ std::vector<RowsCase> cases() {
       }
     }
   }
-  // Attention of GPUs by plain products, as fp32 has it; in bf16 it is a library's. Emulated kernels are
-  // slow.
+}
+
+// Attention of GPUs by plain products, as fp32 has it; in bf16 it is a library's. Emulated kernels are
+// slow.
+void add_gpus(std::vector<RowsCase>& all) {
   for (const Again& again : kAgain) {
     all.push_back({.name = fmt::format("Gpu{}", again.name),
                    .recomputed_layers = again.layers,
@@ -592,6 +600,11 @@ std::vector<RowsCase> cases() {
   }
   all.push_back({.name = "GpuFewTokens", .sequence_length = 8, .micro_batch_size = 2, .gpu = true});
   all.push_back({.name = "GpuSegments", .sequence_length = 18, .segments = {8, 6, 4}, .gpu = true});
+}
+
+std::vector<RowsCase> cases() {
+  std::vector<RowsCase> all;
+  for (const auto add : {add_grid, add_what_stands_apart, add_segments, add_gpus}) add(all);
   return all;
 }
 
