@@ -26,6 +26,7 @@
 #include "worker/trainer/comm/testing/streamed_groups.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
+#include "worker/trainer/trace/testing/scripted_device.h"
 
 namespace caravan::numerics {
 namespace {
@@ -89,7 +90,8 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
   }
 
   // Three steps. Returns the values of the rank's parameters.
-  at::Tensor train(int number, const trainer::GroupFactory& factory) {
+  // marks: as of a device, which rehearses.
+  at::Tensor train(int number, const trainer::GroupFactory& factory, trainer::DeviceMarks* marks = nullptr) {
     const auto options =
         trainer::parse_rank_config(to_json(rank_config(spec_, GetParam().layout, number))).value();
     const UniqueFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -97,7 +99,7 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     trainer::ActivityBoard board;
     trainer::MemoryLedger ledger;
     const trainer::CommandListener commands(/*fd=*/-1, board, reporter);
-    trainer::Rank rank(options, ledger, board, factory);
+    trainer::Rank rank(options, ledger, board, factory, {.marks = marks});
     const trainer::Outcome trained =
         trainer::Trainer(rank, trainer::open_data(options).value(), reporter, commands).train();
     EXPECT_TRUE(trained) << "rank " << number << ": " << trained.error().message;
@@ -211,6 +213,28 @@ TEST_P(CollectiveOrder, IsEnoughForStreamsOfDevices) {
   const std::vector<at::Tensor> values = train_streamed(groups);
   RecordedGroups apart;
   expect_same_bits(values, train_recorded(apart));
+}
+
+// Which a device's is that waits for a kernel to load while a message is under way.
+TEST_P(CollectiveOrder, ARehearsalSendsNothingToOtherStagesAndChangesNoBit) {
+  RecordedGroups at_once;
+  RecordedGroups rehearsed(/*overlap=*/true);
+  const std::vector<at::Tensor> expected = train_recorded(at_once);
+  expect_same_bits(on_all_ranks([&](int rank) {
+                     trainer::ScriptedDevice device;
+                     return train(rank, rehearsed.factory(), &device);
+                   }),
+                   expected);
+  expect_one_order(rehearsed);
+  for (const auto& [name, ranks] : at_once.calls()) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const GroupCalls& calls = rehearsed.calls().at(name)[rank];
+      EXPECT_EQ(calls.sends, ranks[rank].sends) << "of rank " << rank << " of " << name;
+      if (name.starts_with("tensor") && ranks.size() > 1 && GetParam().layout.mesh.pipeline > 1) {
+        EXPECT_GT(calls.collectives.size(), ranks[rank].collectives.size()) << "it takes its sums along";
+      }
+    }
+  }
 }
 
 TEST_P(CollectiveOrderOfWholeRuns, IsTheSameOnAllRanksAndEnoughForStreams) {

@@ -11,6 +11,7 @@
 #include "worker/trainer/loop/checkpoint_terms.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/interlude.h"
+#include "worker/trainer/loop/rehearsal.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/loop/seconds_since.h"
 #include "worker/trainer/optim/gradient_norm.h"
@@ -82,6 +83,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
 Outcome Trainer::train() {
   if (Outcome same = compare_data(*rank_.mesh.world, data_, options_.data); !same) return same;
   if (Outcome resumed = resume(); !resumed) return resumed;
+  if (Outcome rehearsed = rehearse_on_device(); !rehearsed) return rehearsed;
   evaluation_batches_ = count_evaluation_batches();
   report_start();
   rank_.clock.begin_steps();
@@ -105,6 +107,16 @@ Outcome Trainer::resume() {
   if (!data_.held_out && is_first(rank_)) tell(data_.held_out.error().message);
   samples_ = from->state.samples;
   if (from->volume) checkpoints_.emplace(rank_, reporter_, *std::move(from));
+  return {};
+}
+
+// A host has no kernels to load, and a stage that is alone no neighbours.
+Outcome Trainer::rehearse_on_device() {
+  const bool loads_beside_messages = rank_.marks != nullptr && rank_.mesh.shape.pipeline > 1;
+  if (!loads_beside_messages || finished_ >= options_.steps) return {};
+  Result<StepTokens> tokens = data_.training.read(samples_);
+  if (!tokens) return input_failure(tokens.error());
+  rehearse(rank_, place_, *tokens);
   return {};
 }
 

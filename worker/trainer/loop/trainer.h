@@ -54,6 +54,7 @@ class Trainer {
   };
 
   Outcome resume();
+  Outcome rehearse_on_device();
   void report_start() const;
   bool traces() const { return !options_.trace_directory.empty(); }
   bool told_to_stop() const { return stop_after_ <= finished_; }
