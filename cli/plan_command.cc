@@ -37,7 +37,7 @@ struct PlanOptions {
   std::string device;
   std::string device_catalogue;
   std::string engine_profile;
-  std::string why;
+  std::optional<std::string> why;
   bool all = false;
   std::string output = "text";
 };
@@ -72,8 +72,9 @@ Result<planner::DeviceFacts> facts_of_machine(const v1alpha1::Resources& resourc
 
 Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
                            const planner::EngineProfile& profile, const PlanOptions& options) {
-  const auto answer = planner::explain_layout(spec, facts, profile, options.why, output_width());
+  const auto answer = planner::explain_layout(spec, facts, profile, *options.why, output_width());
   if (!answer) return tl::unexpected(answer.error());
+  print_warnings(answer->warnings);
   if (options.output == "json") {
     fmt::print("{}\n", to_json(answer->candidate, JsonLayout::kIndented));
   } else {
@@ -108,7 +109,7 @@ Result<ExitCode> plan(const PlanOptions& options) {
   if (!facts) return tl::unexpected(facts.error());
   facts->own_products = *own;
 
-  if (!options.why.empty()) return print_why(spec, *facts, *profile, options);
+  if (options.why) return print_why(spec, *facts, *profile, options);
   const planner::PlanAnswer answer =
       planner::answer_job(spec, *facts, *profile, {.all_candidates = options.all});
   print_warnings(answer);
@@ -147,8 +148,9 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command
-      ->add_option("--why", options->why,
-                   "Explain one layout instead, such as tensor=4,pipeline=2: its memory, its time, its price")
+      ->add_option_function<std::string>(
+          "--why", [options](const std::string& question) { options->why = question; },
+          "Explain one layout instead, such as tensor=4,pipeline=2: its memory, its time, its price")
       ->type_name("LAYOUT");
   command->add_flag(
       "--all", options->all,
@@ -156,7 +158,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   add_output_option(*command, options->output, {"text", "json", "svg"},
                     "Text, JSON, or a picture: what every stage does when, and what it holds");
   command->callback([options, &action] {
-    if (!options->why.empty() && options->output == "svg")
+    if (options->why && options->output == "svg")
       throw CLI::ValidationError("--why: is answered in text or json; the picture is of the whole plan");
     action = [options] { return plan(*options); };
   });

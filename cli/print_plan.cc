@@ -13,8 +13,12 @@
 
 namespace caravan::cli {
 
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) say(stderr, "warning: {}\n", warning);
+}
+
 void print_warnings(const planner::PlanAnswer& answer) {
-  for (const std::string& warning : answer.warnings) say(stderr, "warning: {}\n", warning);
+  print_warnings(answer.warnings);
 }
 
 void print_plan(const v1alpha1::JobSpec& spec, const planner::PlanAnswer& answer, const PlanForm& form) {

@@ -46,6 +46,16 @@ struct Layout {
     if (!activation_checkpointing) return 0;
     return recomputed_layers.empty() ? layers_per_stage[stage] : recomputed_layers[stage];
   }
+
+  // The same without activation checkpointing.
+  Layout keeping_activations() const {
+    Layout keeping = *this;
+    keeping.activation_checkpointing = false;
+    keeping.recomputed_part = RecomputedPart::Layer;
+    keeping.recomputed_layers.clear();
+    return keeping;
+  }
+
   int recomputed() const {
     int layers = 0;
     for (int stage = 0; stage < mesh.pipeline; ++stage) layers += recomputed_on(stage);

@@ -14,6 +14,7 @@
 #include "planner/search/remedy.h"
 #include "planner/search/search.h"
 #include "planner/time/time_model.h"
+#include "planner/warnings.h"
 
 namespace caravan::planner {
 namespace {
@@ -29,25 +30,6 @@ Error no_legal_layout(const PlanRequest& request, const SearchResult& result) {
     message += fmt::format("; no other layout of {} devices is legal either", request.devices.count);
   }
   return {std::move(message), ExitCode::kBadInput};
-}
-
-// chosen: null where nothing fits.
-std::vector<std::string> warnings_for(const PlanRequest& request, const EvaluatedLayout* chosen) {
-  std::vector<std::string> warnings;
-  const auto& positions = request.shape.positions;
-  if (positions && request.training.sequence_length > *positions) {
-    warnings.push_back(
-        fmt::format("spec.training.sequenceLength: {} is longer than the {} positions that {} was made for",
-                    request.training.sequence_length, *positions, request.shape.name));
-  }
-  const DevicePool& devices = request.devices;
-  if (chosen && devices.crosses_nodes(chosen->layout.mesh.tensor) && !request.keeps_copies_together) {
-    warnings.push_back(fmt::format(
-        "spec.scheduling.topology: a tensor group of {} stands on several nodes of {}, which the switch of a "
-        "rack joins; set mode and key, since nothing else keeps the group in one rack",
-        chosen->layout.mesh.tensor, devices.per_node));
-  }
-  return warnings;
 }
 
 PlanAnswer answer_request(const PlanRequest& request, const EngineProfile& profile,
@@ -158,6 +140,7 @@ Result<v1alpha1::PlanReport> plan_again(const TriedPlan& before, const v1alpha1:
                                 answer.error->code});
   }
   v1alpha1::Plan& plan = *answer.report.mutable_plan();
+  *plan.mutable_memory_correction() = before.correction;
   plan.set_reason(fmt::format("Planned again with {}. {}", in_words(before.correction), plan.reason()));
   // What the search was left of it is no limit of the device.
   plan.set_usable_bytes(before.plan.usable_bytes());

@@ -66,7 +66,8 @@ TEST(PlanJob, SaysWhenNothingFitsAndStillListsTheCandidates) {
   const PlanAnswer answer = answer_job(gpu_job("llama3-70b", 8), {}, default_profile());
   ASSERT_TRUE(answer.error);
   EXPECT_EQ(answer.error->code, ExitCode::kDoesNotFit);
-  EXPECT_THAT(answer.error->message, HasSubstr("The smallest number of devices that fits is 24."));
+  EXPECT_THAT(answer.error->message,
+              HasSubstr("The smallest number of devices in whole nodes of 8 that fits is 24."));
   EXPECT_FALSE(answer.report.has_plan());
   EXPECT_GT(answer.report.candidates_size(), 10);
 }
@@ -198,6 +199,7 @@ TEST(PlanAgain, TakesALayoutThatFitsWithWhatHasGrown) {
   EXPECT_THAT(next.reason(), StartsWith("Planned again with activations at 150 % of what was predicted, as "
                                         "the ranks of attempt 3 took them. "));
 
+  EXPECT_EQ(next.memory_correction().percent(), 150) << "for ranks, which predict it again";
   PlanRequest request = request_of(job);
   const int64_t predicted = predict_memory(request, layout_value(next), default_profile()).terms.activations;
   EXPECT_EQ(next.memory().activations(), static_cast<int64_t>(static_cast<double>(predicted) * 1.5));

@@ -13,6 +13,8 @@
 namespace caravan::planner {
 namespace {
 
+// Of products that nobody knows.
+constexpr int kGpusPerNode = 8;
 constexpr int kCpuDevicesPerNode = 16;
 
 Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const DeviceFacts& facts) {
@@ -23,9 +25,11 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   pool.known =
       pool.gpu ? find_device(pool.product, facts.own_products) : find_among(facts.own_products, pool.product);
 
-  const int usual = pool.gpu ? (pool.known ? pool.known->devices_per_node : 8) : kCpuDevicesPerNode;
+  const int of_unknown = pool.gpu ? kGpusPerNode : kCpuDevicesPerNode;
+  const int usual = pool.known ? pool.known->devices_per_node : of_unknown;
   pool.node_size = resources.has_devices_per_node() ? resources.devices_per_node()
                                                     : facts.devices_per_node.value_or(usual);
+  pool.only_whole_nodes = resources.has_devices_per_node();
   if (pool.count > pool.maximum()) {
     return bad_input(
         fmt::format("spec.resources.devices: devices must be at most {0} x devicesPerNode: a job may have at "

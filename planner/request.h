@@ -32,6 +32,7 @@ struct DevicePool {
   bool gpu = true;
   int count = 1;
   int node_size = 1;                     // devices that a node has
+  bool only_whole_nodes = false;         // or fewer than one has: the job says node_size
   int per_node = 1;                      // of this job on one node; on the last one perhaps fewer
   std::optional<int64_t> memory_bytes;   // of one device; absent where nobody knows
   int threads = 1;                       // of one rank on a CPU; libraries have scratch for each

@@ -330,6 +330,7 @@ TEST(Children, LabelsOfTheJobsUserDoNotReplaceOurs) {
   EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}), "1");
 }
 
+// 4 GiB, and a MiB for the tokens of its sequences.
 TEST(Children, RanksOnGpusGetCoresAndMemoryNearThemWhereTheJobDoesNotSay) {
   struct Case {
     const char* worker;
@@ -338,8 +339,8 @@ TEST(Children, RanksOnGpusGetCoresAndMemoryNearThemWhereTheJobDoesNotSay) {
     const char* memory;
   };
   for (const Case& each :
-       {Case{"{}", 8, "64", "32Gi"}, Case{"{}", 3, "24", "32Gi"}, Case{"{}", 0, "", "32Gi"},
-        Case{R"({"resources": {"cpu": "10"}})", 8, "10", "32Gi"},
+       {Case{"{}", 8, "64", "32776Mi"}, Case{"{}", 3, "24", "32776Mi"}, Case{"{}", 0, "", "32776Mi"},
+        Case{R"({"resources": {"cpu": "10"}})", 8, "10", "32776Mi"},
         Case{R"({"resources": {"memory": "100Gi"}})", 8, "64", "100Gi"}}) {
     const Job asked =
         gpu_job(R"({"product": "H100-80GB"})", "llama3-8b", fmt::format(R"(, "worker": {})", each.worker));
@@ -364,7 +365,7 @@ TEST(Children, PodsThatWriteCheckpointsAskForTheMemoryOfTheirCopies) {
   const auto asked = parse_quantity(
       kube::text_at(resources_of(pod_intent(saves, plan, {}, settings())), {"requests", "memory"}));
   ASSERT_TRUE(asked);
-  EXPECT_EQ(*asked, (std::int64_t{32} << 30) + plan.plan().host_snapshot_bytes());
+  EXPECT_EQ(*asked, (std::int64_t{32776} << 20) + plan.plan().host_snapshot_bytes());
 }
 
 TEST(Children, RanksOnProcessorsAskForWhatTheJobSaysAlone) {

@@ -26,7 +26,7 @@ void ask_near_devices(const v1alpha1::JobPlan& plan, int ranks, const Settings& 
   const int cores = ranks * settings.cores_per_gpu;
   if (cores > 0 && !all.requests.contains("cpu")) all.ask("cpu", std::to_string(cores));
   if (!all.requests.contains("memory"))
-    all.ask("memory", exact_quantity(planner::host_bytes(plan.plan(), ranks)));
+    all.ask("memory", exact_quantity(planner::host_bytes(plan.plan(), ranks, plan.spec().training())));
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "planner/request.h"
+#include "planner/testing/jobs.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -42,6 +45,16 @@ TEST(OwnDevices, AKnownProductKeepsWhatTheEntryLeavesOut) {
   EXPECT_EQ(device->matrix_flops, find_device("H100-80GB")->matrix_flops);
   EXPECT_EQ(device->link_domain, 4);
   EXPECT_TRUE(find_device("NVIDIA-H100-80GB-HBM3", {*device}));
+}
+
+TEST(OwnDevices, AProcessorsNodesHaveAsManyAsItsEntrySays) {
+  v1alpha1::DeviceEntry entry = new_product();
+  entry.set_devices_per_node(4);
+  v1alpha1::JobSpec job = cpu_job("llama-mini", 8);
+  job.mutable_resources()->mutable_device()->set_product(entry.name());
+  const auto request = read_request(job, {.own_products = {*read_device(entry)}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->devices.node_size, 4);
 }
 
 TEST(OwnDevices, AKnownProductKeepsItsRacksSwitch) {

@@ -41,12 +41,13 @@ std::string checkpoints_text(const v1alpha1::JobSpec& spec, const v1alpha1::Plan
 std::string checkpoints_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
   const int ranks = plan.devices_per_node();
   const auto memory = parse_quantity(spec.worker().resources().memory());
-  if (!memory || plan.host_snapshot_bytes() == 0 || host_bytes(plan, ranks) <= *memory) return {};
+  const int64_t needed = host_bytes(plan, ranks, spec.training());
+  if (!memory || plan.host_snapshot_bytes() == 0 || needed <= *memory) return {};
   return fmt::format(
       "spec.worker.resources.memory is {}, and {} hold a copy of a checkpoint on each node while it is "
       "written, beside about {} that its {}: raise it, or give the job more data parallel ranks",
       spec.worker().resources().memory(), readable_bytes(plan.host_snapshot_bytes()),
-      readable_bytes(ranks * kHostBytesOfARank),
+      readable_bytes(needed - plan.host_snapshot_bytes()),
       ranks == 1 ? "rank takes" : fmt::format("{} ranks take", ranks));
 }
 

@@ -70,7 +70,7 @@ TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
   EXPECT_THAT(checkpoints_trouble(spec, plan()),
               HasSubstr("spec.worker.resources.memory is 64Gi, and 110.4 GiB"));
   spec.mutable_worker()->mutable_resources()->set_memory("128Gi");
-  EXPECT_THAT(checkpoints_trouble(spec, plan()), HasSubstr("beside about 32.0 GiB that its 8 ranks take"));
+  EXPECT_THAT(checkpoints_trouble(spec, plan()), HasSubstr("beside about 32.1 GiB that its 8 ranks take"));
   spec.mutable_worker()->mutable_resources()->set_memory("144Gi");
   EXPECT_EQ(checkpoints_trouble(spec, plan()), "");
   spec.mutable_checkpoint()->clear_every_steps();

@@ -11,6 +11,7 @@
 #include "planner/report.h"
 #include "planner/search/reasons.h"
 #include "planner/search/search.h"
+#include "planner/warnings.h"
 
 namespace caravan::planner {
 namespace {
@@ -30,10 +31,7 @@ const EvaluatedLayout* best_of(const SearchResult& result) {
 // What the same layout would need that keeps all activations, where it is for their sake that they are not
 // kept.
 std::string why_checkpointing(const EvaluatedLayout& asked, const SearchResult& about) {
-  Layout keeping = asked.layout;
-  keeping.activation_checkpointing = false;
-  keeping.recomputed_layers.clear();
-  keeping.recomputed_part = RecomputedPart::Layer;
+  const Layout keeping = asked.layout.keeping_activations();
   const auto is_it = [&](EvaluatedLayout other) {
     other.layout.layers_per_stage = keeping.layers_per_stage;
     return other.layout == keeping;
@@ -51,13 +49,14 @@ bool is_same(const EvaluatedLayout& asked, const EvaluatedLayout* chosen) {
   return chosen && asked.layout == chosen->layout;
 }
 
-std::string verdict_text(const EvaluatedLayout& asked, const EvaluatedLayout* chosen) {
+std::string verdict_text(const PlanRequest& request, const EngineProfile& profile,
+                         const EvaluatedLayout& asked, const EvaluatedLayout* chosen) {
   if (asked.illegality) return fmt::format("It is not legal: {}.", asked.illegality->message());
   if (!asked.fits) return fmt::format("It does not fit: {}.", asked.reason);
   if (!chosen) return "It fits.";
   if (is_same(asked, chosen)) return fmt::format("It is the plan. {}", chosen->reason);
   return fmt::format("It fits, but the plan is {}. Against it: {}.", layout_label(chosen->layout),
-                     slower_reason(asked, *chosen));
+                     slower_reason(request, profile, asked, *chosen));
 }
 
 struct Part {
@@ -107,9 +106,11 @@ Result<WhyAnswer> explain_layout(const v1alpha1::JobSpec& spec, const DeviceFact
     return bad_input(
         fmt::format("--why: there is no layout with {} on {} devices", question, request->devices.count));
 
-  WhyAnswer answer{.candidate = candidate_message(*asked), .text = ""};
-  const std::string verdict =
-      paragraph(verdict_text(*asked, result.chosen()) + why_checkpointing(*asked, about), width);
+  WhyAnswer answer{.candidate = candidate_message(*asked),
+                   .text = "",
+                   .warnings = warnings_for(*request, asked->illegality ? nullptr : asked)};
+  const std::string verdict = paragraph(
+      verdict_text(*request, profile, *asked, result.chosen()) + why_checkpointing(*asked, about), width);
   if (asked->illegality) {
     answer.text = fmt::format("{}\n{}", layout_label(asked->layout), verdict);
     return answer;

@@ -3,14 +3,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "planner/plan.h"
 
 namespace caravan::planner {
 
 struct WhyAnswer {
-  v1alpha1::Candidate candidate;  // for programs
-  std::string text;               // for people; ends with a newline
+  v1alpha1::Candidate candidate;           // for programs
+  std::string text;                        // for people; ends with a newline
+  std::vector<std::string> warnings = {};  // whole sentences that begin with the field
 };
 
 // question: such as "tensor=4,pipeline=2". What it leaves out is taken from the best candidate that has

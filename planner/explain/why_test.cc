@@ -108,6 +108,29 @@ TEST(ExplainLayout, OfOneThatDoesNotFitNamesStageTermAndBytes) {
   EXPECT_THAT(answer.text, ContainsRegex("[A-Z][|][A-Z]"));
 }
 
+TEST(ExplainLayout, WarnsAsThePlanDoes) {
+  v1alpha1::JobSpec spec = gpu_job("llama3-8b", 16);
+  spec.mutable_training()->set_sequence_length(16384);
+  EXPECT_THAT(
+      why(spec, "tensor=4").warnings,
+      testing::ElementsAre(StartsWith("spec.training.sequenceLength: 16384 is longer than the 8192 ")));
+}
+
+TEST(ExplainLayout, OfOneThatMakesLayersAgainSaysWhetherItNeeds) {
+  v1alpha1::JobSpec tight = gpu_job("llama3.1-8b", 8);
+  tight.mutable_training()->set_sequence_length(32768);
+  tight.mutable_training()->set_global_batch_sequences(16);
+  tight.mutable_resources()->mutable_device()->set_memory("56Gi");
+  EXPECT_THAT(
+      why(tight, "tensor=2,pipeline=2").text,
+      ContainsRegex("Against it: a step takes [0-9.]+ % less time, but it makes (the MLPs of )?[0-9]+ of "
+                    "32 layers again, and the plan makes none\\."));
+  v1alpha1::JobSpec roomy = cpu_job("llama-mini", 2);
+  roomy.mutable_resources()->mutable_device()->set_memory("8Gi");
+  EXPECT_THAT(why(roomy, "activationCheckpointing=Always").text,
+              HasSubstr("Against it: computes activations twice without need."));
+}
+
 TEST(ExplainLayout, OfAnIllegalOneNamesTheRule) {
   EXPECT_THAT(why(gpu_job("llama3-8b", 16), "tensor=16").text,
               HasSubstr("It is not legal: spec.parallelism.tensor: "));

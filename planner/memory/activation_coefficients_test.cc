@@ -62,7 +62,7 @@ TEST(ActivationCoefficients, AnEngineOfCoefficientsIsPredictedByThem) {
   profile.activations = kFlash;
   const Layout layout = layout_of(request, 2, 4, 1);
   const MemoryTerms first = predict_stage_memory(request, layout, 0, profile);
-  const int64_t tokens = 2048LL * 8192 * 8;
+  const int64_t tokens = 8192 * 8;
   const int64_t each = 8192LL * (8 * 5120 / 2 + (12 * 5120 + 8 * 13824) / 2);
   EXPECT_EQ(first.activations, tokens + 4 * 10 * each);
   EXPECT_EQ(first.logits, 0);

@@ -58,17 +58,25 @@ MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, con
   return terms;
 }
 
+bool has_an_end(const Placement& placement, int stage) {
+  return stage == placement.embedding_stage() || stage == placement.head_stage();
+}
+
+// Of ranks that a rank is in: one along each axis, and one of the two copies of a tied table.
+int64_t communication_groups(const PlanRequest& request, const Layout& layout, const Placement& placement,
+                             int stage) {
+  const bool has_copies =
+      request.shape.tied_embeddings && placement.embedding_stage() != placement.head_stage();
+  return std::ranges::count_if(kAxes, [&](Axis axis) { return along(layout.mesh, axis) > 1; }) +
+         (has_copies && has_an_end(placement, stage) ? 1 : 0);
+}
+
 // Holes in the allocator's memory come from what comes and goes; what stands all the time leaves none.
-void add_gpu_overhead(MemoryTerms& terms, const MemoryTerms& moving, const Layout& layout,
+void add_gpu_overhead(MemoryTerms& terms, const MemoryTerms& moving, int64_t groups,
                       const EngineProfile& profile) {
-  const auto groups = std::ranges::count_if(kAxes, [&](Axis axis) { return along(layout.mesh, axis) > 1; });
   const auto holes = static_cast<int64_t>(profile.gpu_fragmentation * static_cast<double>(moving.total()));
   terms.communication += groups * profile.gpu_communication_group_bytes;
   terms.overhead = profile.gpu_context_bytes + holes;
-}
-
-bool has_an_end(const Placement& placement, int stage) {
-  return stage == placement.embedding_stage() || stage == placement.head_stage();
 }
 
 // Stages that hold the same differ in nothing but the number of micro-batches, which never grows with the
@@ -142,7 +150,8 @@ MemoryTerms MemoryModel::of_stage(const Layout& layout, const Placement& placeme
   terms.logits = moving.logits;
   terms.workspace = moving.workspace;
   terms.communication += moving.communication;
-  if (request_.devices.gpu) add_gpu_overhead(terms, moving, layout, profile_);
+  if (request_.devices.gpu)
+    add_gpu_overhead(terms, moving, communication_groups(request_, layout, placement, stage), profile_);
   if (request_.correction) correct(*request_.correction, terms);
   return terms;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "planner/memory/host_memory.h"
 #include "planner/memory/stage_parameters.h"
 #include "planner/memory/stage_shape.h"
 #include "planner/model/parameters.h"
@@ -86,6 +87,37 @@ TEST(MemoryModel, TheTermsAddUpToThePeak) {
       EXPECT_EQ(sum, memory.peak_bytes());
     }
   }
+}
+
+TEST(MemoryModel, OnGpusTheEndsOfATiedModelFormAGroupMore) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  const auto communication_of = [&](int stage) {
+    const Layout layout = layout_of(request, 1, 4, 2);
+    return predict_stage_memory(request, layout, stage, default_profile()).communication;
+  };
+  const int64_t usual = communication_of(1);
+  EXPECT_EQ(communication_of(0), usual);
+  request.shape.tied_embeddings = true;
+  EXPECT_EQ(communication_of(0), usual + default_profile().gpu_communication_group_bytes);
+  EXPECT_EQ(communication_of(3), usual + default_profile().gpu_communication_group_bytes);
+  EXPECT_EQ(communication_of(1), usual);
+}
+
+// They lie in the host's memory.
+TEST(MemoryModel, OfRanksOnGpusTheTokensOfTheWholeBatchAreTheHosts) {
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 8);
+  const auto activations_of = [&](int sequences) {
+    job.mutable_training()->set_global_batch_sequences(sequences);
+    const PlanRequest request = request_of(job);
+    return predict_memory(request, layout_of(request, 8, 1, 1), default_profile()).terms.activations;
+  };
+  EXPECT_EQ(activations_of(1 << 20), activations_of(16));
+
+  v1alpha1::Plan plan;
+  plan.set_data(2);
+  job.mutable_training()->set_global_batch_sequences(16);
+  const int64_t inputs = int64_t{8} * 8192 * 8;
+  EXPECT_EQ(host_bytes(plan, 8, job.training()), 8 * (kHostBytesOfARank + 2 * inputs));
 }
 
 TEST(MemoryModel, TheBindingStageNeedsTheMostOfAllStages) {

@@ -10,11 +10,14 @@ namespace caravan::planner {
 namespace {
 
 // Token ids of a rank's share of the global batch: inputs where the embedding is, targets where the head is.
+// Those of ranks on GPUs lie in the host's memory (host_memory.h); the device has a copy of a micro-batch's
+// while one of its ends works on it.
 int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Placement& placement, int stage) {
   const TrainingNumbers& training = request.training;
-  const int64_t tokens = training.global_batch_sequences / layout.mesh.data * training.sequence_length;
   const int kinds = (stage == placement.embedding_stage()) + (stage == placement.head_stage());
-  return kinds * tokens * bytes_of(ElementType::INT64);
+  const int64_t sequences = request.devices.gpu ? layout.micro_batch_size * std::min(kinds, 1)
+                                                : training.global_batch_sequences / layout.mesh.data * kinds;
+  return sequences * training.sequence_length * bytes_of(ElementType::INT64);
 }
 
 // The ranks of a stage have consecutive numbers.

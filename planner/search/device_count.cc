@@ -95,14 +95,13 @@ class DeviceCountSearch {
       : request_(request), profile_(profile), fit_(profile), replica_counts_(replica_counts(request)) {}
 
   DeviceCount run() {
-    const int64_t most_stages = std::min<int64_t>(request_.shape.layers, kMostPipelineStages);
-    for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, widest_tensor())) {
-      for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, most_stages)) {
-        if (fit_.looked_at() > kMostLookedAt) return {.smallest = best_, .everything_tried = false};
-        try_sizes(tensor, pipeline);
-      }
+    bool everything_tried = try_all_sizes();
+    const bool whole_nodes = best_ && *best_ > request_.devices.node_size;
+    if (!best_ && everything_tried && !request_.devices.only_whole_nodes) {
+      only_whole_nodes_ = false;
+      everything_tried = try_all_sizes();
     }
-    return {.smallest = best_, .everything_tried = true};
+    return {.smallest = best_, .everything_tried = everything_tried, .whole_nodes = whole_nodes};
   }
 
  private:
@@ -114,9 +113,9 @@ class DeviceCountSearch {
     return std::min(kMaximumTensor, devices.has_rack_switch() ? devices.joined() : devices.node_size);
   }
 
-  bool is_whole(int64_t count) const {
+  bool is_tried(int64_t count) const {
     const int64_t node = request_.devices.node_size;
-    return count < node || count % node == 0;
+    return !only_whole_nodes_ || count < node || count % node == 0;
   }
 
   struct Layouts {
@@ -144,6 +143,18 @@ class DeviceCountSearch {
     });
   }
 
+  // False where that would take too long.
+  bool try_all_sizes() {
+    const int64_t most_stages = std::min<int64_t>(request_.shape.layers, kMostPipelineStages);
+    for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, widest_tensor())) {
+      for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, most_stages)) {
+        if (fit_.looked_at() > kMostLookedAt) return false;
+        try_sizes(tensor, pipeline);
+      }
+    }
+    return true;
+  }
+
   // Of more replicas each needs less memory, but their micro-batches may be too few for a schedule.
   void try_sizes(int64_t tensor, int64_t pipeline) {
     const int64_t each = tensor * pipeline;
@@ -151,7 +162,7 @@ class DeviceCountSearch {
     const auto breaks_a_rule = [&](int64_t data) { return !is_legal(tensor, pipeline, data); };
     std::vector<int64_t> counts;
     for (const int64_t count : replica_counts_) {
-      if (each * count < limit() && is_whole(each * count)) counts.push_back(count);
+      if (each * count < limit() && is_tried(each * count)) counts.push_back(count);
     }
     if (counts.empty()) return;
     // One replica has no buffers for the sum over replicas.
@@ -171,6 +182,7 @@ class DeviceCountSearch {
   const EngineProfile& profile_;
   FitSearch fit_;
   const std::vector<int64_t> replica_counts_;
+  bool only_whole_nodes_ = true;
   std::optional<int> best_;
 };
 

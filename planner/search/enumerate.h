@@ -28,7 +28,7 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
 // arranging those of V-schedules longer.
 inline constexpr int kMostStagesOfOthers = 64;
 inline constexpr int kMostStagesOfOpenV = 16;
-// Layouts of one request that are arranged at most, so that no job holds up planning for long.
+// Layouts of one tier of a request that are arranged at most, so that no job holds up planning for long.
 inline constexpr int kMostArranged = 64;
 
 // Those that differ from one of them in nothing but the schedule that the user leaves open, and in how layers

@@ -34,6 +34,10 @@ bool has_other_schedule(const PlanRequest& request, const Layout& layout) {
          layout.schedule != ScheduleKind::OneFOneB;
 }
 
+bool costs_time(Tier tier) {
+  return tier != Tier::Rule && tier != Tier::Manual;
+}
+
 }  // namespace
 
 bool differ_in_schedule_alone(const Layout& a, const Layout& b) {
@@ -67,15 +71,16 @@ double handicap(const PlanRequest& request, const Layout& layout, const EnginePr
   const int model_parallel = layout.mesh.tensor * layout.mesh.pipeline;
   const double doublings = std::log2(model_parallel) + std::log2(layout.micro_batch_size);
   const double schedule = has_other_schedule(request, layout) ? 1 + kOtherScheduleGain : 1;
-  return schedule * std::pow(1 + profile.overrule_gain, doublings);
+  const double sparing = costs_time(tier_of(request, layout)) ? 1 + kSparingMemoryGain : 1;
+  return schedule * sparing * std::pow(1 + profile.overrule_gain, doublings);
 }
 
 Preference preference_of(const PlanRequest& request, const Layout& layout, const Prediction& predicted,
                          const EngineProfile& profile) {
   const double seconds = handicap(request, layout, profile) * predicted.time.seconds.value_or(0);
   return {.risky = predicted.fit_chance < kSureToFit,
-          .tier = tier_of(request, layout),
           .expected_seconds = seconds / predicted.fit_chance,
+          .tier = tier_of(request, layout),
           .model_parallel = layout.mesh.tensor * layout.mesh.pipeline,
           .tensor = layout.mesh.tensor,
           .other_schedule = has_other_schedule(request, layout),

@@ -1,12 +1,11 @@
-// Which of two layouts the search would rather have: the one order behind the pick and behind the list of
-// candidates.
+// Which of two layouts the search would rather have: the one order behind the pick, of those that may be
+// picked, and behind the list of candidates.
 //
 // A total order that depends on job, devices and engine alone, not on what else is in the list, so that
 // leaving a field open never gives a worse plan than fixing it. What is sure to fit comes before what may run
-// out of memory; then tiers, and a layout's tier is known before it is evaluated: once a layout of one tier
-// is sure to fit, none of a later tier can win. Within a tier the expected time decides: predicted seconds,
-// with a handicap, by the chance that they are not for nothing; where nothing is known about time, and
-// between equals, the rule of search.h.
+// out of memory. Then the expected time decides: predicted seconds, with a handicap, by the chance that they
+// are not for nothing. Where nothing is known about time, and between equals, it is the rule of search.h:
+// tiers first, of which each is known before a layout is evaluated.
 #pragma once
 
 #include <compare>
@@ -35,6 +34,9 @@ enum class Tier {
 // Predictions for two schedules of one layout may be off by so much: another one than 1F1B must gain more.
 inline constexpr double kOtherScheduleGain = 0.02;
 
+// What spares memory at the cost of time, which are the tiers behind the rule's, must be this much faster.
+inline constexpr double kSparingMemoryGain = 0.05;
+
 // In all else that the search chooses they are the same.
 bool differ_in_schedule_alone(const Layout& a, const Layout& b);
 
@@ -45,9 +47,9 @@ Tier tier_of(const PlanRequest& request, const Layout& layout);
 
 // Smaller is better.
 struct Preference {
-  bool risky = false;  // less than sure to fit (planner/memory/risk.h)
-  Tier tier = Tier::Rule;
+  bool risky = false;           // less than sure to fit (planner/memory/risk.h)
   double expected_seconds = 0;  // 0 where no time is known
+  Tier tier = Tier::Rule;
   int model_parallel = 1;
   int tensor = 1;
   bool other_schedule = false;  // than 1F1B, though the user has asked for none
@@ -63,7 +65,7 @@ struct Preference {
 };
 
 // What predicted seconds count for: more with each doubling of model parallelism and of the micro-batch, and
-// with another schedule than 1F1B that the user has not asked for.
+// with what the user has not asked for: another schedule than 1F1B, and what spares memory.
 double handicap(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
 struct Prediction {

@@ -123,7 +123,9 @@ TEST(Properties, TheSameJobGivesTheSameBytesAndTermsThatAddUpToEachPeak) {
 // The search for what would fit looks at less of a layout than the plan that lists it.
 TEST(Properties, ALayoutFitsWhereItsEvaluationSaysSo) {
   std::size_t that_stand_too_much = 0;
-  for (const v1alpha1::JobSpec& job : few_jobs()) {
+  std::vector<v1alpha1::JobSpec> jobs = few_jobs();
+  jobs.push_back(gpu_job("llama3-70b", 8, "A100-40GB"));
+  for (const v1alpha1::JobSpec& job : jobs) {
     const PlanRequest request = request_of(job);
     for (const Layout& layout : enumerate_layouts(request, default_profile())) {
       const EvaluatedLayout evaluated = evaluate_layout(request, layout, default_profile());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/readable_bytes.h"
 #include "common/readable_percent.h"
@@ -76,22 +77,31 @@ const EvaluatedLayout* nearest_illegal(const Pick& pick) {
   return nearest;
 }
 
-std::string why_checkpointing(const PlanRequest& request, const Pick& pick) {
-  const Layout& layout = pick.chosen.layout;
+constexpr std::string_view kAllLayers = "all layers";
+
+std::string made_again_in_words(const PlanRequest& request, const Layout& layout) {
+  const bool mlp = layout.recomputed_part == RecomputedPart::Mlp;
+  if (!mlp && layout.recomputed() == request.shape.layers) return std::string(kAllLayers);
+  return fmt::format("{}{} of {} layers", mlp ? "the MLPs of " : "", layout.recomputed(),
+                     request.shape.layers);
+}
+
+std::string with_checkpointing(const PlanRequest& request, const Layout& layout) {
   if (!layout.activation_checkpointing) return "";
   if (request.fixed.checkpointing == CheckpointingPolicy::Always)
     return ", with activation checkpointing, as the job says";
-  const int64_t layers = request.shape.layers;
-  const bool mlp = layout.recomputed_part == RecomputedPart::Mlp;
-  const std::string part =
-      mlp || layout.recomputed() < layers
-          ? fmt::format("{} of {} of {} layers", mlp ? " of the MLPs" : "", layout.recomputed(), layers)
-          : "";
+  const std::string part = made_again_in_words(request, layout);
+  return ", with activation checkpointing" + (part == kAllLayers ? "" : " of " + part);
+}
+
+std::string why_checkpointing(const PlanRequest& request, const Pick& pick) {
+  const Layout& layout = pick.chosen.layout;
+  const std::string with = with_checkpointing(request, layout);
+  if (with.empty() || request.fixed.checkpointing == CheckpointingPolicy::Always) return with;
   const bool something_may_fit = std::ranges::any_of(pick.beside, [](const EvaluatedLayout* candidate) {
     return candidate->fits && !candidate->layout.activation_checkpointing;
   });
-  return fmt::format(", with activation checkpointing{}, without which nothing {}fits{}", part,
-                     something_may_fit ? "surely " : "",
+  return fmt::format("{}, without which nothing {}fits{}", with, something_may_fit ? "surely " : "",
                      layout.mesh.pipeline > 1 && !request.fixed.schedule ? " or is faster" : "");
 }
 
@@ -145,17 +155,26 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
                      readable_bytes(smaller->memory.peak_bytes()), chance_if_risky(*smaller));
 }
 
+bool surely_fits_without_checkpointing(const PlanRequest& request, const EngineProfile& profile,
+                                       const Layout& layout) {
+  const EvaluatedLayout keeping = evaluate_layout(request, layout.keeping_activations(), profile);
+  return keeping.fits && !keeping.preference.risky;
+}
+
 // A clause about the candidate, where time does not speak against it.
-std::string what_the_rule_says(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
+std::string what_the_rule_says(const PlanRequest& request, const EngineProfile& profile,
+                               const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
   const Layout& layout = candidate.layout;
   if (candidate.preference.risky && !chosen.preference.risky)
     return fmt::format("fits with a chance of {} only", readable_chance(*candidate.fit_chance));
+  if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
+    return surely_fits_without_checkpointing(request, profile, layout)
+               ? "computes activations twice without need"
+               : fmt::format("makes {} again, and the plan makes none", made_again_in_words(request, layout));
   if (candidate.fit_chance && candidate.preference.expected_seconds > chosen.preference.expected_seconds &&
       is_faster(candidate, chosen) && *candidate.fit_chance < *chosen.fit_chance)
     return fmt::format("fits with a chance of {}, the plan with {}", readable_chance(*candidate.fit_chance),
                        readable_chance(*chosen.fit_chance));
-  if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
-    return "computes activations twice without need";
   if (differ_in_schedule_alone(layout, chosen.layout) && layout.schedule != chosen.layout.schedule) {
     if (spares_memory(layout.schedule)) return "spares memory that the plan does not need";
     return fmt::format("gains less than the {} by which predictions for two schedules may be off",
@@ -192,7 +211,39 @@ std::string overruled_in_words(const PlanRequest& request, const Pick& pick) {
                      with_1f1b(request, pick.by_rule->layout));
 }
 
+// Than the chosen one.
+std::string price_of_handicaps(const EvaluatedLayout& other, const EvaluatedLayout& chosen) {
+  const char* price = "has another schedule";
+  if (other.layout.micro_batch_size > chosen.layout.micro_batch_size) price = "has a larger micro-batch";
+  if (model_parallel(other.layout) > model_parallel(chosen.layout)) price = "splits the model further";
+  const double change = *other.time.seconds / *chosen.time.seconds - 1;
+  return fmt::format("{}, and a step takes {} {}", price, readable_rough_percent(std::abs(change)),
+                     change > 0 ? "more time" : "less time only");
+}
+
+// What spares memory at the cost of time, although something surely fits that does not.
+std::string why_sparing(const PlanRequest& request, const EngineProfile& profile, const Pick& pick) {
+  const EvaluatedLayout& chosen = pick.chosen;
+  const EvaluatedLayout& other = *pick.unsparing;
+  const std::string what = fmt::format("{}{}{}. It fits{} ({})", sizes_in_words(request, chosen.layout),
+                                       request.fixed.leaves_no_size_open() ? ", as the job says" : "",
+                                       with_checkpointing(request, chosen.layout), with_chance(chosen),
+                                       need(request, profile, chosen.memory));
+  const std::string best =
+      fmt::format("{}, the best {}", layout_label(other.layout),
+                  chosen.layout.activation_checkpointing ? "without" : "that spares no memory");
+  const double gain = 1 - *chosen.time.seconds / *other.time.seconds;
+  if (gain > kSparingMemoryGain)
+    return fmt::format("{} and a step is predicted to take {} less time than with {}.", what,
+                       readable_rough_percent(gain), best);
+  const double chance = other.fit_chance.value_or(1);
+  if (chance <= kWithEase && chance < chosen.fit_chance.value_or(1))
+    return fmt::format("{}; {}, fits with a chance of {} only.", what, best, readable_chance(chance));
+  return fmt::format("{}. {}, {}.", what, best, price_of_handicaps(other, chosen));
+}
+
 std::string why_chosen(const PlanRequest& request, const EngineProfile& profile, const Pick& pick) {
+  if (pick.unsparing) return why_sparing(request, profile, pick);
   const EvaluatedLayout& chosen = pick.chosen;
   const std::string sizes = sizes_in_words(request, chosen.layout);
   const std::string need_text = need(request, profile, chosen.memory);
@@ -231,12 +282,15 @@ std::string unless_looked_at(const PlanRequest& request, const Pick& pick) {
 std::string why_this_schedule(const PlanRequest& request, const Pick& pick) {
   const EvaluatedLayout& chosen = pick.chosen;
   if (!chosen.preference.other_schedule) return "";
+  const std::string_view name = schedule_name(chosen.layout.schedule);
+  const std::string idles = fmt::format(" With {} the pipeline idles {} of a step", name,
+                                        readable_rough_percent(chosen.time.bubble_fraction));
+  if (pick.unsparing) return idles + ".";
   const EvaluatedLayout* usual = nullptr;
   for (const EvaluatedLayout* candidate : pick.beside) {
     if (!candidate->fits || candidate == &chosen) continue;
     if (usual == nullptr || candidate->preference < usual->preference) usual = candidate;
   }
-  const std::string_view name = schedule_name(chosen.layout.schedule);
   if (usual == nullptr)
     return fmt::format(" With {} it fits, and no layout with 1F1B{} does.", name,
                        unless_looked_at(request, pick));
@@ -253,9 +307,8 @@ std::string why_this_schedule(const PlanRequest& request, const Pick& pick) {
         " {} holds fewer activations than 1F1B, so that no layer is made again: a step takes {} less "
         "time than with {}.",
         name, readable_rough_percent(1 - part), layout_label(usual->layout));
-  return fmt::format(" With {} the pipeline idles {} of a step; a step takes {} less time than with {}.",
-                     name, readable_rough_percent(chosen.time.bubble_fraction),
-                     readable_rough_percent(1 - part), against);
+  return fmt::format("{}; a step takes {} less time than with {}.", idles, readable_rough_percent(1 - part),
+                     against);
 }
 
 }  // namespace
@@ -303,11 +356,12 @@ std::string shortage_reason(const PlanRequest& request, const EngineProfile& pro
                      need(request, profile, candidate.memory), term.name, readable_bytes(terms.*term.bytes));
 }
 
-std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
+std::string slower_reason(const PlanRequest& request, const EngineProfile& profile,
+                          const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
   if (is_faster(chosen, candidate)) {
     return fmt::format("a step takes {:.2f} times as long", *candidate.time.seconds / *chosen.time.seconds);
   }
-  std::string against = what_the_rule_says(candidate, chosen);
+  std::string against = what_the_rule_says(request, profile, candidate, chosen);
   if (!is_faster(candidate, chosen)) return against;
   return fmt::format("a step takes {} less time, but it {}",
                      readable_rough_percent(1 - *candidate.time.seconds / *chosen.time.seconds), against);

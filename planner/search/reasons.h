@@ -21,7 +21,8 @@ std::string with_1f1b(const PlanRequest& request, const Layout& layout);
 std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
                             const EvaluatedLayout& candidate);
 
-std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen);
+std::string slower_reason(const PlanRequest& request, const EngineProfile& profile,
+                          const EvaluatedLayout& candidate, const EvaluatedLayout& chosen);
 
 // A choice, and what it is explained beside.
 struct Pick {
@@ -30,6 +31,8 @@ struct Pick {
   // one whatever its schedule.
   std::vector<const EvaluatedLayout*> beside;
   const EvaluatedLayout* by_rule = nullptr;  // of these what the rule would take; null where none fits
+  // The best of an earlier tier, where something of it surely fits.
+  const EvaluatedLayout* unsparing = nullptr;
 };
 
 // Two sentences for people.

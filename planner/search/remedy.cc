@@ -99,8 +99,10 @@ std::string devices_in_words(const DevicePool& devices) {
 }
 
 std::string say_devices(const PlanRequest& request, const DeviceCount& count) {
+  const std::string nodes =
+      count.whole_nodes ? fmt::format(" in whole nodes of {}", request.devices.node_size) : "";
   if (count.smallest && count.everything_tried)
-    return fmt::format(" The smallest number of devices that fits is {}.", *count.smallest);
+    return fmt::format(" The smallest number of devices{} that fits is {}.", nodes, *count.smallest);
   if (count.smallest) return fmt::format(" {} devices would do.", *count.smallest);
   if (!count.everything_tried) return "";
   if (request.devices.machine)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/search/enumerate.h"
+#include "planner/search/legality.h"
 #include "planner/search/reasons.h"
 
 namespace caravan::planner {
@@ -17,6 +18,11 @@ bool worth_a_line(const PlanRequest& request, const EvaluatedLayout& candidate, 
   const bool larger = !request.fixed.micro_batch_size && candidate.layout.micro_batch_size > 1;
   if (candidate.illegality) return !larger && tier_of(request, candidate.layout) == Tier::Rule;
   return !larger || candidate.fits || all;
+}
+
+// As something that may be picked does.
+bool surely_fits(const EvaluatedLayout& candidate) {
+  return candidate.fits && !candidate.preference.risky && may_be_picked(candidate.preference.tier);
 }
 
 // Of those that fit, or null. What is only listed stands behind all that may be picked.
@@ -41,25 +47,39 @@ class Search {
         options_(options),
         layouts_(enumerate_layouts(request, profile)) {}
 
-  // In the order in which the rule tries them; other schedules of all that was evaluated so far come last.
+  // All of it, in the order in which the rule tries it; other schedules of all that was evaluated so far come
+  // last.
   void evaluate(Tier tier) {
-    const bool all = options_.all_candidates;
     for (const Layout& layout : layouts_) {
       if (tier_of(request_, layout) != tier) continue;
       if (gives_up()) return;
-      EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
-      if (!candidate.illegality) bases_.push_back(base_of(layout, candidate));
-      if (worth_a_line(request_, candidate, all)) candidates_.push_back(std::move(candidate));
+      EvaluatedLayout candidate = evaluate_base(layout);
+      if (worth_a_line(request_, candidate, options_.all_candidates))
+        candidates_.push_back(std::move(candidate));
+    }
+    evaluate_other_schedules(tier);
+  }
+
+  // What of it may be faster than what surely fits, the most promising ones first.
+  void evaluate_what_may_win(Tier tier) {
+    if (!request_.devices.known) return;
+    std::vector<Base> bases;
+    for (const Layout& layout : layouts_) {
+      if (tier_of(request_, layout) == tier && !find_illegality(request_, layout, profile_))
+        bases.push_back(base_of(layout));
+    }
+    std::ranges::stable_sort(bases, {}, &Base::least_expected);
+    for (const Base& base : bases) {
+      if (!may_win(base)) break;
+      if (gives_up()) return;
+      EvaluatedLayout candidate = evaluate_base(base.layout);
+      if (is_best(candidate)) candidates_.push_back(std::move(candidate));
     }
     evaluate_other_schedules(tier);
   }
 
   bool gives_up() const { return options_.gives_up && options_.gives_up(); }
-  bool anything_surely_fits() const {
-    return std::ranges::any_of(candidates_, [](const EvaluatedLayout& candidate) {
-      return candidate.fits && !candidate.preference.risky;
-    });
-  }
+  bool anything_surely_fits() const { return std::ranges::any_of(candidates_, surely_fits); }
   std::vector<EvaluatedLayout> take() { return std::move(candidates_); }
 
  private:
@@ -67,14 +87,22 @@ class Search {
   struct Base {
     Layout layout;
     double least_expected = 0;
-    int64_t least_peak = 0;
+    int64_t least_peak = 0;  // 0 before it is evaluated
   };
 
-  Base base_of(const Layout& layout, const EvaluatedLayout& evaluated) const {
+  Base base_of(const Layout& layout) const {
     return {.layout = layout,
             .least_expected = handicap(request_, layout, profile_) *
-                              least_step_seconds(request_, layout, profile_).value_or(0),
-            .least_peak = least_with_another_schedule(request_, layout, evaluated.memory.terms, profile_)};
+                              least_step_seconds(request_, layout, profile_).value_or(0)};
+  }
+
+  EvaluatedLayout evaluate_base(const Layout& layout) {
+    EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
+    if (candidate.illegality) return candidate;
+    bases_.push_back(base_of(layout));
+    bases_.back().least_peak =
+        least_with_another_schedule(request_, layout, candidate.memory.terms, profile_);
+    return candidate;
   }
 
   // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.
@@ -120,15 +148,19 @@ class Search {
   std::vector<EvaluatedLayout> candidates_;
 };
 
-// Tiers that cannot win any more are left out, unless everything is asked for.
+// Unless everything is asked for, of the tiers behind one of which something surely fits no more is looked at
+// than may win.
 std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const EngineProfile& profile,
                                             const PlanOptions& options) {
   const bool all = options.all_candidates;
   Search search(request, profile, options);
   for (const Tier tier :
        {Tier::Rule, Tier::MoreSharding, Tier::Checkpointing, Tier::CheckpointingAndMoreSharding}) {
-    if (!all && search.anything_surely_fits()) break;
-    search.evaluate(tier);
+    if (!all && search.anything_surely_fits()) {
+      search.evaluate_what_may_win(tier);
+    } else {
+      search.evaluate(tier);
+    }
   }
   if (all) {
     for (const Tier tier : {Tier::Manual, Tier::ManualCheckpointing}) search.evaluate(tier);
@@ -136,16 +168,25 @@ std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const En
   return search.take();
 }
 
+// The last tier of which the search looks at everything, whatever else is asked for.
+Tier last_whole_tier(const std::vector<EvaluatedLayout>& candidates) {
+  Tier last = Tier::CheckpointingAndMoreSharding;
+  for (const EvaluatedLayout& candidate : candidates) {
+    if (surely_fits(candidate)) last = std::min(last, candidate.preference.tier);
+  }
+  return last;
+}
+
 // Beside which a choice is explained: what the search looks at, and lists, whatever else is asked for. So the
 // explanation does not depend on that.
 std::vector<const EvaluatedLayout*> explained_beside(const PlanRequest& request,
                                                      const std::vector<EvaluatedLayout>& candidates,
                                                      const EvaluatedLayout& chosen) {
+  const Tier last = last_whole_tier(candidates);
   std::vector<const EvaluatedLayout*> beside;
   for (const EvaluatedLayout& candidate : candidates) {
     const Preference& preference = candidate.preference;
-    const bool looked_at = may_be_picked(preference.tier) &&
-                           (chosen.preference.risky || preference.tier <= chosen.preference.tier);
+    const bool looked_at = may_be_picked(preference.tier) && preference.tier <= last;
     const bool listed = !preference.other_schedule && worth_a_line(request, candidate, /*all=*/false);
     if ((looked_at && listed) || &candidate == &chosen) beside.push_back(&candidate);
   }
@@ -161,11 +202,28 @@ const EvaluatedLayout* best_by_rule(const std::vector<const EvaluatedLayout*>& c
   return best;
 }
 
+// What the plan is better than in spite of its tier; null where the tier is no later one.
+const EvaluatedLayout* best_of_earlier_tiers(const std::vector<EvaluatedLayout>& candidates,
+                                             const EvaluatedLayout& chosen) {
+  const Tier last = last_whole_tier(candidates);
+  if (chosen.preference.tier <= last) return nullptr;
+  const EvaluatedLayout* best = nullptr;
+  for (const EvaluatedLayout& candidate : candidates) {
+    if (!surely_fits(candidate) || candidate.preference.tier > last) continue;
+    if (!best || candidate.preference < best->preference) best = &candidate;
+  }
+  return best;
+}
+
 std::string reason_of(const PlanRequest& request, const EngineProfile& profile,
                       const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
   auto beside = explained_beside(request, candidates, chosen);
   const EvaluatedLayout* by_rule = best_by_rule(beside);
-  return chosen_reason(request, profile, {.chosen = chosen, .beside = std::move(beside), .by_rule = by_rule});
+  return chosen_reason(request, profile,
+                       {.chosen = chosen,
+                        .beside = std::move(beside),
+                        .by_rule = by_rule,
+                        .unsparing = best_of_earlier_tiers(candidates, chosen)});
 }
 
 void judge(const PlanRequest& request, const EngineProfile& profile, const EvaluatedLayout* chosen,
@@ -180,7 +238,7 @@ void judge(const PlanRequest& request, const EngineProfile& profile, const Evalu
     candidate.verdict = Verdict::Chosen;
   } else {
     candidate.verdict = Verdict::Slower;
-    candidate.reason = slower_reason(candidate, *chosen);
+    candidate.reason = slower_reason(request, profile, candidate, *chosen);
   }
 }
 

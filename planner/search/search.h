@@ -3,8 +3,8 @@
 //
 // The rule: no activation checkpointing unless nothing fits without it; the smallest product of tensor and
 // pipeline parallelism that fits, pipeline preferred at an equal product; micro-batch size 1; sequence
-// parallelism with tensor parallelism. Predicted time, where the device's speed is known, overrules product
-// and micro-batch size when it outweighs a handicap (preference.h).
+// parallelism with tensor parallelism. Predicted time, where the device's speed is known, overrules
+// checkpointing, product and micro-batch size when it outweighs a handicap (preference.h).
 #pragma once
 
 #include <vector>

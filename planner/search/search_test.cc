@@ -436,7 +436,9 @@ TEST(SearchLayouts, CandidatesStandInOrderOfPreference) {
     EXPECT_TRUE(std::ranges::is_sorted(result.candidates, {}, &EvaluatedLayout::verdict));
     std::vector<Preference> preferences;
     for (const EvaluatedLayout& candidate : result.candidates) {
-      if (candidate.fits) preferences.push_back(candidate.preference);
+      if (candidate.verdict == Verdict::Slower) preferences.push_back(candidate.preference);
+      if (!candidate.fits || !may_be_picked(candidate.preference.tier)) continue;
+      EXPECT_LE(result.chosen()->preference, candidate.preference);
     }
     EXPECT_TRUE(std::ranges::is_sorted(preferences));
   }
@@ -589,6 +591,7 @@ TEST(SearchLayouts, TheLeastSplittingIsThatWith1F1B) {
               HasSubstr("That is the least splitting that fits with 1F1B. A device needs "));
   PlanRequest no_pipeline = request;
   no_pipeline.fixed.pipeline = 1;
+  no_pipeline.fixed.checkpointing = CheckpointingPolicy::Never;
   PlanRequest without_time = request;
   without_time.devices.known.reset();
   for (const PlanRequest& one_schedule : {no_pipeline, without_time}) {
@@ -680,9 +683,36 @@ TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
     int smallest = 1;
     while (!fits_on(smallest)) smallest += smallest < 8 ? 1 : 8;
     job.mutable_resources()->set_devices(1);
-    EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), (DeviceCount{smallest, true}))
+    EXPECT_EQ(smallest_device_count(request_of(job), default_profile()),
+              (DeviceCount{smallest, true, /*whole_nodes=*/smallest > 8}))
         << shape.preset;
   }
+}
+
+// Clusters of GPUs are used so, but nodes need not be full.
+TEST(Shortage, SaysThatASmallestNumberIsOneOfWholeNodes) {
+  v1alpha1::JobSpec job = gpu_job("llama3-70b", 8);
+  const PlanRequest request = request_of(job);
+  EXPECT_THAT(describe_shortage(request, default_profile(), search_layouts(request, default_profile(), {})),
+              HasSubstr(" The smallest number of devices in whole nodes of 8 that fits is 24."));
+  job.mutable_resources()->set_devices(21);
+  EXPECT_TRUE(anything_fits(request_of(job), default_profile()));
+}
+
+TEST(Shortage, CountsOtherNumbersWhereNoWholeNodesFit) {
+  v1alpha1::JobSpec job = gpu_job("llama3-70b", 5);
+  job.mutable_training()->set_global_batch_sequences(3);
+  job.mutable_resources()->mutable_device()->set_memory("170Gi");
+  job.mutable_parallelism()->set_tensor(1);
+  job.mutable_parallelism()->set_pipeline(5);
+  const PlanRequest request = request_of(job);
+  EXPECT_THAT(describe_shortage(request, default_profile(), search_layouts(request, default_profile(), {})),
+              HasSubstr(" The smallest number of devices that fits is 15."));
+  job.mutable_resources()->set_devices(15);
+  EXPECT_TRUE(anything_fits(request_of(job), default_profile()));
+  job.mutable_resources()->set_devices_per_node(8);
+  EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), (DeviceCount{std::nullopt, true}))
+      << "the schema refuses 15 on nodes of 8";
 }
 
 // One replica is too large, and the most replicas have too few micro-batches for the schedule.
@@ -703,7 +733,8 @@ TEST(Shortage, CountsDevicesOnWhichTheScheduleThatIsAskedForHasItsMicroBatches) 
   ASSERT_GT(smallest, 16);
   ASSERT_LT(smallest, 1024) << "with a single micro-batch";
   job.mutable_resources()->set_devices(16);
-  EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), (DeviceCount{smallest, true}));
+  EXPECT_EQ(smallest_device_count(request_of(job), default_profile()),
+            (DeviceCount{smallest, true, /*whole_nodes=*/true}));
 }
 
 // Of very long sequences, which fit only cut into segments.
@@ -712,7 +743,7 @@ TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
   job.mutable_training()->set_global_batch_sequences(64);
   job.mutable_training()->set_sequence_length(1 << 21);
   const DeviceCount count = smallest_device_count(request_of(job), default_profile());
-  ASSERT_EQ(count, (DeviceCount{16, true}));
+  ASSERT_EQ(count, (DeviceCount{16, true, /*whole_nodes=*/true}));
   job.mutable_resources()->set_devices(*count.smallest);
   const SearchResult result = search_layouts(request_of(job), default_profile(), {});
   ASSERT_NE(result.chosen(), nullptr);
@@ -929,7 +960,7 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
   unsharded.fixed.data = 8;
   unsharded.fixed.zero_stage = 0;
   PlanRequest long_sequence = request_of(gpu_job("llama3-8b", 8));
-  long_sequence.training.sequence_length = 1 << 20;
+  long_sequence.training.sequence_length = 1 << 21;
   const Change cases[] = {
       {"checkpointing forbidden", never, "is spec.parallelism.activationCheckpointing: WhenNeeded"},
       {"micro-batch too large", large_batch, "is spec.parallelism.microBatchSize: "},
@@ -948,19 +979,15 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
   }
 }
 
-TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwice) {
-  CARAVAN_BY_TURNS();
-  const PlanRequest request = request_of(gpu_job("llama2-13b", 64, "A100-80GB"));
+TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwiceWhereNoSpeedIsKnown) {
+  PlanRequest request = request_of(gpu_job("llama2-13b", 64, "A100-80GB"));
+  request.devices.known.reset();
   const SearchResult result = search_layouts(request, default_profile(), {.all_candidates = true});
   int without_sequence_parallelism = 0;
   for (const bool risky : {false, true}) {
     bool checkpointing = false;
     for (const EvaluatedLayout& candidate : result.candidates) {
       if (!candidate.fits || candidate.preference.risky != risky) continue;
-      const bool spares_memory =
-          may_be_picked(candidate.preference.tier) && candidate.preference.tier == Tier::Checkpointing;
-      if (spares_memory && !candidate.layout.activation_checkpointing)
-        continue;  // as good as computing twice
       checkpointing |= candidate.layout.activation_checkpointing;
       EXPECT_EQ(candidate.layout.activation_checkpointing, checkpointing) << layout_label(candidate.layout);
       if (!checkpointing && candidate.layout.mesh.tensor > 1)

@@ -87,13 +87,17 @@ double tied_traffic_seconds(const PlanRequest& request, const Layout& layout, co
              neighbour_bandwidth(request.devices, profile, layout.mesh, Axis::Pipeline);
 }
 
-// Reads and writes of values, gradients, master copy and moments; a trial before reads them all.
+// Reads and writes of values, gradients, master copy and moments; a trial before reads them all. What a rank
+// has of the gradients of other ranks' slices it makes zero.
 double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile,
                          const StageElements& elements) {
   const int states = profile.master_bytes + moment_bytes(request, profile);
   const int tried = layout.validates_afterwards() ? profile.gradient_bytes + states : 0;
   const double bytes_each = tried + profile.gradient_bytes + 2.0 * states;
-  return static_cast<double>(elements.states) * bytes_each / request.devices.known->memory_bandwidth;
+  const int64_t others = layout.zero_stage >= 2 ? 0 : elements.values - elements.states;
+  const double bytes = static_cast<double>(elements.states) * bytes_each +
+                       static_cast<double>(others * profile.gradient_bytes);
+  return bytes / request.devices.known->memory_bandwidth;
 }
 
 // On one micro-batch.
@@ -173,10 +177,9 @@ std::vector<PhaseTimes> arranged_group_times(const PlanRequest& request, const L
 std::optional<double> least_step_seconds(const PlanRequest& request, const Layout& layout,
                                          const EngineProfile& profile) {
   if (!request.devices.known) return std::nullopt;
-  Layout keeping = layout;
-  keeping.activation_checkpointing = false;
   double work = 0;
-  for (const PhaseTimes& group : predict_pipeline_times(request, keeping, profile).ops.groups)
+  for (const PhaseTimes& group :
+       predict_pipeline_times(request, layout.keeping_activations(), profile).ops.groups)
     work += group.total();
   return static_cast<double>(micro_batches(request.training, layout)) * work / layout.mesh.pipeline;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planner/model/parameters.h"
 #include "planner/testing/jobs.h"
 #include "planner/time/block_times.h"
 
@@ -87,6 +88,15 @@ TEST(TimeModel, AttentionOfFp32OnGpusIsPlainProductsOfAllScores) {
   const double attention = (forward(16384) - 2 * forward(8192)) / 2;
   const double scores = 32.0 * 8192 * 8192;
   EXPECT_NEAR(attention, 2 * scores * 2 * 128 / (67e12 * profile.gemm_efficiency), 1e-6);
+}
+
+// Of its own slice a rank updates the states; the gradients of all others it makes zero.
+TEST(TimeModel, AnUpdatePassesOverAllGradientsHoweverManyReplicasShareIt) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const Layout layout = layout_of(request, 1, 1, 64);
+  const double seconds = predict_step_time(request, layout, default_profile()).parts->optimizer;
+  const auto values = static_cast<double>(parameter_count(request.shape));
+  EXPECT_GE(seconds, values * default_profile().gradient_bytes / request.devices.known->memory_bandwidth);
 }
 
 TEST(TimeModel, TheCopiesOfATiedTableSendEachOtherTheirGradients) {

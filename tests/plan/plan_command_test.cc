@@ -101,7 +101,7 @@ TEST_F(PlanCommand, ADeviceOfAnotherKindReplacesAllThatTheJobSaysOfItsOwn) {
 TEST_F(PlanCommand, SaysWhatWouldFitWhenNothingDoes) {
   const Outcome outcome = plan("--devices 8");
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("The smallest number of devices that fits is 24."));
+  EXPECT_THAT(outcome.err, HasSubstr("The smallest number of devices in whole nodes of 8 that fits is 24."));
   EXPECT_THAT(outcome.out, HasSubstr("Rejected"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("Plan:")));
 }
@@ -185,6 +185,15 @@ TEST_F(PlanCommand, WhyExplainsOneLayout) {
   EXPECT_EQ(candidate->pipeline(), 8);
 }
 
+TEST_F(PlanCommand, WhyWarnsAsThePlanDoes) {
+  const std::string job = "--set spec.training.sequenceLength=16384";
+  const std::string warning =
+      "warning: spec.training.sequenceLength: 16384 is longer than the 8192 positions";
+  ASSERT_THAT(plan(job).err, StartsWith(warning));
+  EXPECT_THAT(plan(job + " --why tensor=8").err, StartsWith(warning));
+  EXPECT_THAT(plan(job + " --why tensor=8 -o json").err, StartsWith(warning));
+}
+
 TEST_F(PlanCommand, DrawsThePlanAsAPicture) {
   const Outcome outcome = plan("-o svg");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -212,6 +221,9 @@ TEST_F(PlanCommand, WhyRefusesAQuestionThatItDoesNotUnderstand) {
   const Outcome outcome = plan("--why tensr=8");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--why: \"tensr\" is none of tensor, pipeline"));
+  const Outcome empty = plan("--why ''");
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_THAT(empty.err, HasSubstr("--why: \"\" is none of tensor, pipeline"));
 }
 
 }  // namespace

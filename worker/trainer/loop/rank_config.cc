@@ -18,6 +18,7 @@
 #include "planner/request.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/validate.h"
+#include "worker/trainer/comm/nccl/used_ways.h"
 
 namespace caravan::trainer {
 namespace {
@@ -169,6 +170,9 @@ void make_schedule(TrainerOptions& options, Checks& checks) {
                                       {.messages_under_way = planner::messages_under_way(spec.kind)});
   });
   checks.require(runs.has_value(), runs ? "" : "plan.schedule: " + runs.error().message);
+  if (!runs) return;
+  const planner::MeshPosition position = position_of(options.rendezvous.rank, options.layout.mesh);
+  options.rendezvous.ways = used_ways(options.schedule, position.pipeline);
 }
 
 Precision precision_of(const RankConfig& config) {
@@ -268,6 +272,7 @@ std::optional<planner::MemoryTerms> planned_memory(const JobSpec& spec, const v1
   Result<planner::PlanRequest> request = planner::read_request(spec, facts_of(plan));
   if (!request) return std::nullopt;
   request->devices.threads = options.threads;
+  if (plan.has_memory_correction()) request->correction = plan.memory_correction();
   const int stage = position_of(options.rendezvous.rank, options.layout.mesh).pipeline;
   const planner::EngineProfile profile = planner::default_engine_profile();
   return predict_stage_memory(*request, options.layout, stage, profile);

@@ -31,6 +31,18 @@ std::string with(const std::string& pattern, const std::string& replacement) {
   return changed;
 }
 
+TEST(RankConfig, ThePlansMemoryIsThatOfAPlanThatWasMadeAgain) {
+  const test::TemporaryFolder folder;
+  const auto planned = [&](const std::string& config) {
+    return load_planned_memory(folder.write("rank.json", config)).value();
+  };
+  const planner::MemoryTerms first = planned(kConfig);
+  const std::string correction = R"("memoryCorrection": {"term": "gradients", "percent": 150, "attempt": 1})";
+  const planner::MemoryTerms again = planned(with(R"(\[1, 3\])", "[1, 3], " + correction));
+  EXPECT_EQ(again.gradients, first.gradients * 3 / 2);
+  EXPECT_EQ(again.parameters, first.parameters);
+}
+
 TEST(RankConfig, NamesTheDevice) {
   const std::string resources = R"("resources": \{"devices": 4\})";
   const auto with_kind = [&](const std::string& kind) {
