@@ -97,7 +97,7 @@ def copy_programs_of_users(programs: pathlib.Path, to: pathlib.Path) -> None:
 
 
 def prepare_groups(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
-    for layout in groups.all_of_them():
+    for layout in groups.all_of_them(on_gpu=suite.device["kind"] == "GPU"):
         job = groups.job_of(layout, suite.device, "tokens.bin")
         planned = plan(programs / "caravan", job)
         if "refused" in planned:

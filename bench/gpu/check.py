@@ -87,7 +87,7 @@ def main() -> int:
 
     def of_groups() -> int:
         checks = groups.Checks(folder, folder / "programs/bin/caravan-trainer", libraries, output, end)
-        return groups.check_all(checks, lambda line: print(line, flush=True))
+        return groups.check_all(checks, groups.devices_here(), lambda line: print(line, flush=True))
 
     def of_user() -> int:
         said = user_run.UserRun(folder, libraries, output).problem(end - time.monotonic())

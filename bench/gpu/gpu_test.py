@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
+import unittest.mock
 
 import bundle
 import cases
@@ -18,6 +20,7 @@ import check
 import device_state
 import groups
 import kernel_summary
+import processes
 import refit
 import report
 import user_run
@@ -188,7 +191,9 @@ class Groups(unittest.TestCase):
         cls._folder = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls._folder.name)
         bundle.prepare(PROGRAMS, cases.tiny_suite(), folder / "bundle")
-        cls.checks = groups.Checks(folder / "bundle", folder / "bundle/programs/bin/caravan-trainer", {}, folder, time.monotonic() + 300)
+        cls.libraries = {"LD_LIBRARY_PATH": processes.libraries(folder / "bundle")}
+        cls.checks = groups.Checks(folder / "bundle", folder / "bundle/programs/bin/caravan-trainer", cls.libraries, folder,
+                                   time.monotonic() + 300)
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -196,18 +201,18 @@ class Groups(unittest.TestCase):
 
     def test_all_layouts_come_to_what_one_rank_comes_to_and_a_lost_rank_is_heard_of(self):
         lines: list[str] = []
-        self.assertEqual(groups.check_all(self.checks, lines.append), 0, lines)
+        self.assertEqual(groups.check_all(self.checks, 1, lines.append), 0, lines)
         self.assertEqual(len(lines), len(groups.LAYOUTS) + len(groups.LOST))
 
     def test_other_losses_are_seen(self):
         layout = groups.LAYOUTS[0]
-        said, losses, norms = self.checks.trained(layout.reference())
+        said, losses, norms = self.checks.trained(groups.Placed(layout.reference()))
         self.assertEqual(said, "")
         wrong = ("", [loss * 1.001 for loss in losses], norms)
-        self.assertIn("away from one rank", self.checks.equals_one_rank(layout, wrong))
+        self.assertIn("away from one rank", self.checks.equals_one_rank(groups.Placed(layout), wrong))
 
     def test_a_job_as_users_start_it_trains_and_tells_its_metrics(self):
-        run = user_run.UserRun(self.checks._bundle, {}, pathlib.Path(self._folder.name))
+        run = user_run.UserRun(self.checks._bundle, self.libraries, pathlib.Path(self._folder.name))
         self.assertEqual(run.problem(60), "")
         (self.checks._bundle / "tokens.bin").rename(self.checks._bundle / "elsewhere.bin")
         self.assertIn("it ended with 2: ", run.problem(60))
@@ -218,9 +223,45 @@ class Groups(unittest.TestCase):
         config = self.checks._bundle / "groups" / layout.folder / "rank-1.json"
         right = config.read_text()
         config.write_text(right.replace('"worldSize": 2', '"worldSize": 3'))
-        said, _, _ = self.checks.trained(layout)
+        said, _, _ = self.checks.trained(groups.Placed(layout))
         config.write_text(right)
         self.assertIn("rank 1 ended with 2: InvalidInput: ", said)
+
+
+class Places(unittest.TestCase):
+    def test_ranks_have_a_device_each_where_there_are_as_many(self):
+        def spread(devices: int) -> set[str]:
+            return {each.layout.name for each in groups.compared_on(devices) + groups.lost_on(devices) if each.spread}
+
+        self.assertEqual(spread(0), set())
+        self.assertEqual(spread(1), set())
+        of_two = {layout.name for layout in [*groups.LAYOUTS, *groups.LOST] if layout.ranks == 2}
+        self.assertEqual(spread(2), of_two | {"pipeline 2, VZB, large"})
+        self.assertEqual(spread(8), {layout.name for layout in [*groups.LAYOUTS, *groups.OF_SEVERAL_DEVICES, *groups.LOST]})
+
+    def test_devices_are_those_that_ranks_see(self):
+        seen = types.SimpleNamespace(cuda=types.SimpleNamespace(device_count=lambda: 3))
+        with unittest.mock.patch.dict(sys.modules, {"torch": seen}):
+            self.assertEqual(groups.devices_here(), 3)
+
+    def test_all_share_the_first_device_whatever_there_is(self):
+        for devices in (0, 1, 8):
+            shared = [each.layout for each in groups.compared_on(devices) + groups.lost_on(devices) if not each.spread]
+            self.assertEqual(shared, [*groups.LAYOUTS, *groups.LOST])
+
+    def test_ranks_that_share_a_device_say_that_their_hosts_differ(self):
+        shared, spread = groups.Placed(groups.LAYOUTS[0]), groups.Placed(groups.LAYOUTS[0], spread=True)
+        self.assertEqual([shared.local_rank(1), shared.environment(1)], [0, {"NCCL_HOSTID": "rank-1"}])
+        self.assertEqual([spread.local_rank(1), spread.environment(1)], [1, {}])
+
+    def test_what_is_for_several_devices_fits_them_with_messages_of_more_than_64_mebibytes(self):
+        device = cases.gpu_suite("H100-80GB").device
+        for layout in groups.all_of_them(on_gpu=True):
+            planned = bundle.plan(PROGRAMS / "caravan", groups.job_of(layout, device, "tokens.bin"))
+            self.assertNotIn("refused", planned, layout.name)
+            self.assertEqual(planned["schedule"], layout.schedule, layout.name)
+        large = groups.OF_SEVERAL_DEVICES[0]
+        self.assertGreater(large.micro_batch * large.sequence * groups.WIDE["hiddenSize"] * 4, 64 << 20)
 
 
 class DeviceState(unittest.TestCase):

@@ -89,11 +89,14 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     return values;
   }
 
+  trainer::TrainerOptions options_of(int number) const {
+    return trainer::parse_rank_config(to_json(rank_config(spec_, GetParam().layout, number))).value();
+  }
+
   // Three steps. Returns the values of the rank's parameters.
   // marks: as of a device, which rehearses.
   at::Tensor train(int number, const trainer::GroupFactory& factory, trainer::DeviceMarks* marks = nullptr) {
-    const auto options =
-        trainer::parse_rank_config(to_json(rank_config(spec_, GetParam().layout, number))).value();
+    const trainer::TrainerOptions options = options_of(number);
     const UniqueFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
     const trainer::Reporter reporter(nowhere.get());
     trainer::ActivityBoard board;
@@ -115,8 +118,9 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     groups.board.unreachable = true;
     return on_all_ranks([&](int rank) {
       trainer::Watchdog watchdog({.rank = rank}, groups.board, nullptr);
-      at::Tensor own = train(rank, groups.factory(watchdog));
-      watchdog.look(trainer::Watchdog::Clock::now());
+      at::Tensor own = train(rank, groups.factory(watchdog, options_of(rank).rendezvous.ways));
+      watchdog.ask(trainer::Watchdog::Clock::now());
+      watchdog.judge(trainer::Watchdog::Clock::now());
       EXPECT_NO_THROW(watchdog.throw_if_lost());
       return own;
     });
@@ -249,12 +253,49 @@ TEST_P(CollectiveOrderOfWholeRuns, IsTheSameOnAllRanksAndEnoughForStreams) {
   EXPECT_TRUE(has_saved(2) && has_saved(3));
 }
 
+std::vector<Case> open_cases() {
+  return {{"Pipeline2Data2VZB", layout_of(1, 2, 2, ScheduleKind::VZeroBubble)},
+          {"Pipeline4ZBH2", layout_of(1, 4, 1, ScheduleKind::ZeroBubbleH2)}};
+}
+
+// Steps that begin before the ones before are settled, without evaluations behind which none does.
+class CollectiveOrderOfOpenSteps : public CollectiveOrder {
+ protected:
+  CollectiveOrderOfOpenSteps() {
+    spec_.mutable_training()->set_steps(5);
+    spec_.mutable_training()->mutable_optimizer()->set_gradient_clip_norm("1000");  // clips nothing
+  }
+};
+
+std::size_t sends(const RecordedGroups& groups) {
+  std::size_t all = 0;
+  for (const auto& [name, ranks] : groups.calls()) {
+    for (const GroupCalls& calls : ranks) {
+      for (const auto& [channel, sent] : calls.sends) all += sent.size();
+    }
+  }
+  return all;
+}
+
+// What it sent before is taken, and sent again behind the checkpoint.
+TEST_P(CollectiveOrderOfOpenSteps, AStepThatHasBegunBeginsAnewBehindACheckpoint) {
+  RecordedGroups without;
+  const std::vector<at::Tensor> expected = train_recorded(without);
+  spec_.mutable_checkpoint()->set_path(corpus_.files().path("saved"));
+  spec_.mutable_checkpoint()->set_every_steps(3);
+  RecordedGroups saving;
+  expect_same_bits(train_recorded(saving), expected);
+  expect_one_order(saving);
+  EXPECT_GT(sends(saving), sends(without));
+}
+
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, CollectiveOrder, testing::ValuesIn(test::sampled(cases(), 2)),
                          name_of_case);
+INSTANTIATE_TEST_SUITE_P(Layouts, CollectiveOrderOfOpenSteps, testing::ValuesIn(open_cases()), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Layouts, CollectiveOrderOfWholeRuns, testing::ValuesIn(whole_cases()), name_of_case);
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
+
+#include "worker/trainer/comm/nccl/ways.h"
 
 namespace caravan::trainer {
 
@@ -16,7 +19,8 @@ struct RendezvousOptions {
   int world_size = 1;
   int node = 0;  // first rank on the same machine
   int attempt = 1;
-  std::chrono::seconds timeout{600};  // of every operation
+  std::chrono::seconds timeout{600};    // of every operation
+  std::vector<NeighbourWay> ways = {};  // that devices form along the pipeline, in order (nccl/used_ways.h)
 };
 
 }  // namespace caravan::trainer

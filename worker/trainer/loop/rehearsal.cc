@@ -33,6 +33,7 @@ void run_first_micro_batch(Rank& rank, const WorkPlace& place, const StepTokens&
     const bool takes = takes_message(op, stage, schedule.map());
     work.run(op, takes ? work.boundary_buffer(op).zero_() : at::Tensor());
   }
+  if (at::Tensor loss = work.loss_sum(); loss.defined()) loss.add_(loss);  // as that of the next one is
 }
 
 }  // namespace

@@ -171,15 +171,20 @@ std::unique_ptr<TrainingPass> Trainer::begin_pass(const Step& step) {
   return pass;
 }
 
-// now: the step that has begun, with that pass.
+// now: the step that has begun, with that pass. Behind a checkpoint, whose kernels may have the device come
+// to rest, it begins anew, so that none of its messages is under way meanwhile (rehearsal.h).
 Outcome Trainer::settle_open_step(const Step& now, std::unique_ptr<TrainingPass>& pass) {
   if (!open_) return {};
   Step before = *std::exchange(open_, std::nullopt);
-  if (Outcome settled = settle(before); !settled) return settled;
-  if (before.as_tried && !told_to_stop()) return {};
-  pass->recall();
-  pass.reset();
-  if (!told_to_stop()) pass = begin_pass(now);
+  update_weights(before);
+  const bool saves = checkpoints_ && before.verdict.save.asked;
+  const bool stops = before.verdict.stop_after_step <= before.number;
+  if (!before.as_tried || saves || stops) {
+    pass->recall();
+    pass.reset();
+  }
+  if (Outcome concluded = conclude(before); !concluded) return concluded;
+  if (!pass && !stops) pass = begin_pass(now);
   return {};
 }
 
@@ -254,6 +259,11 @@ void Trainer::leave_open(Step step) {
 
 Outcome Trainer::settle(Step& step) {
   update_weights(step);
+  return conclude(step);
+}
+
+// Behind the update.
+Outcome Trainer::conclude(Step& step) {
   if (Outcome evaluated = evaluate_if_due(step); !evaluated) return evaluated;
   if (Outcome kept = keep_checkpoint(step); !kept) return kept;
   if (!step.tried) measure(step);

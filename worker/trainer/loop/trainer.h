@@ -7,7 +7,8 @@
 //
 // Where the schedule validates afterwards, a step may begin before the ranks have agreed on the one before,
 // on weights that were updated on trial as if nothing were clipped or skipped. What they agree on is settled
-// behind the leading forwards of the next step; where it came otherwise, or to an end, those are taken back.
+// behind the leading forwards of the next step; where it came otherwise, or to an end or a checkpoint, those
+// are taken back.
 // A failure before that takes the open step with it: whoever resumes makes it again. Nothing else can be told
 // from steps that wait: weights, states and losses are the same to the bit.
 #pragma once
@@ -70,6 +71,7 @@ class Trainer {
   bool may_stay_open(const Step& step) const;
   void leave_open(Step step);
   Outcome settle(Step& step);
+  Outcome conclude(Step& step);
   void update_weights(Step& step);
   bool evaluation_is_due(int step) const;
   int count_evaluation_batches();

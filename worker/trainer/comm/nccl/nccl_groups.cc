@@ -14,6 +14,7 @@
 #include "worker/trainer/comm/c10d_errors.h"
 #include "worker/trainer/comm/nccl/nccl_streams.h"
 #include "worker/trainer/comm/nccl/notice_board.h"
+#include "worker/trainer/comm/nccl/socket_interface.h"
 #include "worker/trainer/comm/nccl/stream_communicator.h"
 #include "worker/trainer/comm/nccl/watchdog.h"
 #include "worker/trainer/comm/rank_store.h"
@@ -46,10 +47,6 @@ class StoreBoard final : public NoticeBoard {
   const c10::intrusive_ptr<c10d::Store> store_;
 };
 
-StreamUse use_of(const std::string& axis) {
-  return axis == "pipeline" ? StreamUse::Pipeline : StreamUse::Collectives;
-}
-
 // Unless the thread is stopped before.
 std::jthread after(std::chrono::seconds time, std::function<void()> action) {
   return std::jthread([time, action = std::move(action)](const std::stop_token& stop) {
@@ -68,21 +65,21 @@ class NcclGroups {
     std::unique_ptr<Communicator> host =
         options_.hosts(request);  // the first rank serves the store from the first on
     if (!watch_) watch_ = std::make_unique<Watch>(options_);
-    const StreamUse use = use_of(request.axis);
-    const NcclStreamsOptions streams{.name = request.name,
-                                     .rank = request.rank,
-                                     .size = request.size,
-                                     .device = options_.device,
-                                     .timeout = options_.rendezvous.timeout};
-    return stream_communicator(
-        {.name = request.name,
-         .host = std::move(host),
-         .device = nccl_streams(streams, watch_->store, use),
-         .neighbours =
-             use == StreamUse::Pipeline ? neighbours_of(request.rank, request.size) : std::vector<int>(),
-         .is_on_device = [](const at::Tensor& tensor) { return tensor.is_cuda(); },
-         .overlaps = options_.overlaps},
-        watch_->watchdog);
+    const bool has_ways = request.axis == "pipeline";
+    const NcclStreamsOptions streams{
+        .name = request.name,
+        .rank = request.rank,
+        .size = request.size,
+        .device = options_.device,
+        .timeout = options_.rendezvous.timeout,
+        .ways = has_ways ? options_.rendezvous.ways : std::vector<NeighbourWay>()};
+    return stream_communicator({.name = request.name,
+                                .host = std::move(host),
+                                .device = nccl_streams(streams, watch_->store),
+                                .ways = streams.ways,
+                                .is_on_device = [](const at::Tensor& tensor) { return tensor.is_cuda(); },
+                                .overlaps = options_.overlaps},
+                               watch_->watchdog);
   }
 
  private:
@@ -122,6 +119,7 @@ void prepare_environment_for_nccl() {
 }
 
 GroupFactory nccl_groups(const NcclOptions& options) {
+  choose_interface_for_nccl(options.rendezvous.network_interface);
   return [groups = std::make_shared<NcclGroups>(options)](const GroupRequest& request) {
     return groups->form(request);
   };

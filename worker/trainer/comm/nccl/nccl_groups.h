@@ -1,8 +1,9 @@
 // The groups of a rank whose tensors are on a GPU: NCCL through c10d for what is on the device, other groups
 // for what is on the host.
 //
-// Each axis has communicators of its own, and each of a pipeline four for every neighbour (ways.h); all of
-// them are made when their group is formed, in an order in which no rank waits for another that waits for it.
+// Each axis has communicators of its own, and that of the pipeline one for each way to a neighbour (ways.h);
+// all of them are made when their group is formed, in an order in which no rank waits for another that waits
+// for it.
 // c10d brings streams and events, and keeps tensors until they are waited for. Its own watchdog is told to do
 // nothing: ours (watchdog.h) knows who is missing and ends a wait within seconds.
 #pragma once
@@ -32,7 +33,8 @@ struct NcclOptions {
   bool overlaps = true;  // overlap_wish.h
 };
 
-// Meets the others when the first group is asked for. Groups go before the factory.
+// Meets the others when the first group is asked for, over the rendezvous' network interface
+// (socket_interface.h). Groups go before the factory.
 GroupFactory nccl_groups(const NcclOptions& options);
 
 }  // namespace caravan::trainer

@@ -139,16 +139,13 @@ class NcclStreams final : public StreamGroup {
     all_reduce(one, Reduction::Sum)->wait();
   }
 
-  // A message on each way with each neighbour: c10d makes a communicator with the first. In a pair the lower
-  // rank sends what goes up and receives what comes down.
+  // A message on each way: c10d makes a communicator with the first. In a pair the lower rank sends what goes
+  // up and receives what comes down.
   void meet_neighbours() {
-    for (int number = 0; number < kWays; ++number) {
-      const Way way{number};
-      for (const int peer : neighbours_of(rank(), size())) {
-        at::Tensor one = at::zeros({1}, at::device(options_.device).dtype(at::kFloat));
-        const bool sends = (peer > rank()) == goes_up(way);
-        (sends ? send(one, peer, way) : receive(one, peer, way))->wait();
-      }
+    for (const auto& [peer, way] : options_.ways) {
+      at::Tensor one = at::zeros({1}, at::device(options_.device).dtype(at::kFloat));
+      const bool sends = (peer > rank()) == goes_up(way);
+      (sends ? send(one, peer, way) : receive(one, peer, way))->wait();
     }
   }
 
@@ -201,10 +198,13 @@ class NcclStreams final : public StreamGroup {
 }  // namespace
 
 std::shared_ptr<StreamGroup> nccl_streams(const NcclStreamsOptions& options,
-                                          const c10::intrusive_ptr<c10d::Store>& store, StreamUse use) {
+                                          const c10::intrusive_ptr<c10d::Store>& store) {
   auto streams = std::make_shared<NcclStreams>(options, store);
-  if (use == StreamUse::Collectives) streams->meet_for_collectives();
-  if (use == StreamUse::Pipeline) streams->meet_neighbours();
+  if (options.ways.empty()) {
+    streams->meet_for_collectives();
+  } else {
+    streams->meet_neighbours();
+  }
   return streams;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "worker/trainer/comm/nccl/stream_group.h"
 
@@ -22,12 +23,11 @@ struct NcclStreamsOptions {
   int size = 1;
   c10::Device device = c10::Device(c10::kCUDA, 0);
   std::chrono::milliseconds timeout{600'000};  // for the others to come when the group is formed
+  std::vector<NeighbourWay> ways = {};         // in the order of the first contacts; none: for collectives
 };
 
-// For what a group is used: makes its communicators with the others. Blocks until they have come.
-enum class StreamUse { Collectives, Pipeline };
-
+// Makes the communicators with the others. Blocks until they have come.
 std::shared_ptr<StreamGroup> nccl_streams(const NcclStreamsOptions& options,
-                                          const c10::intrusive_ptr<c10d::Store>& store, StreamUse use);
+                                          const c10::intrusive_ptr<c10d::Store>& store);
 
 }  // namespace caravan::trainer

@@ -42,7 +42,7 @@ class StreamCommunicator final : public Communicator {
       : parts_(std::move(parts)), watchdog_(watchdog), collectives_(whole_group()) {
     watchdog_.guard(parts_.device);
     watchdog_.enter(collectives_);
-    for (const int peer : parts_.neighbours) enter_ways_with(peer);
+    for (const NeighbourWay& each : parts_.ways) enter(each);
   }
 
   int rank() const override { return parts_.host->rank(); }
@@ -113,28 +113,24 @@ class StreamCommunicator final : public Communicator {
     return lane;
   }
 
-  void enter_ways_with(int peer) {
-    for (int number = 0; number < kWays; ++number) {
-      const Way way{number};
-      const int low = std::min(rank(), peer);
-      const int high = std::max(rank(), peer);
-      const int from = goes_up(way) ? low : high;
-      const int to = goes_up(way) ? high : low;
-      Lane& lane = ways_[{way, from, to}];
-      lane = {.name = fmt::format("{}, {} from rank {} to rank {}", parts_.name, way_name(way), from, to),
-              .members = {from, to},
-              .rank = rank()};
-      watchdog_.enter(lane);
-    }
+  void enter(const NeighbourWay& each) {
+    const auto [low, high] = std::minmax({rank(), each.peer});
+    const int from = goes_up(each.way) ? low : high;
+    const int to = goes_up(each.way) ? high : low;
+    Lane& lane = ways_[{each.way, from, to}];
+    lane = {.name = fmt::format("{}, {} from rank {} to rank {}", parts_.name, way_name(each.way), from, to),
+            .members = {from, to},
+            .rank = rank()};
+    watchdog_.enter(lane);
   }
 
   const Lane& lane(Way way, int from, int to) const {
     const auto found = ways_.find({way, from, to});
     if (found == ways_.end())
       throw CommunicationError(
-          fmt::format("group {}: rank {} and rank {} have no way to each other on the device: "
-                      "they are no neighbours in a pipeline",
-                      parts_.name, from, to));
+          fmt::format("group {}: no way on the device was formed for {} from rank {} to rank {}: the job's "
+                      "schedule sends none",
+                      parts_.name, way_name(way), from, to));
     return found->second;
   }
 

@@ -25,7 +25,7 @@ struct StreamCommunicatorParts {
   std::string name;                     // of the group, in the job
   std::unique_ptr<Communicator> host;   // of the same ranks
   std::shared_ptr<StreamGroup> device;  // likewise
-  std::vector<int> neighbours = {};     // with which this rank has ways
+  std::vector<NeighbourWay> ways = {};  // that were formed
   std::function<bool(const at::Tensor&)> is_on_device;
   bool overlaps = true;  // whether what is started is awaited by the caller alone
 };

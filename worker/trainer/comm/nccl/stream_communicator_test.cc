@@ -28,7 +28,16 @@ bool is_on_device(const at::Tensor& tensor) {
   return tensor.scalar_type() != at::kDouble;
 }
 
-void with_ranks(int ranks, const std::function<void(Communicator&, Watchdog&)>& body) {
+std::vector<NeighbourWay> all_ways(int rank, int ranks) {
+  std::vector<NeighbourWay> ways;
+  for (int peer = 0; peer < ranks; ++peer) {
+    for (int number = 0; number < kWays && peer != rank; ++number) ways.push_back({peer, Way{number}});
+  }
+  return ways;
+}
+
+void with_ranks(int ranks, const std::function<void(Communicator&, Watchdog&)>& body,
+                const std::function<std::vector<NeighbourWay>(int rank, int ranks)>& ways_of = all_ways) {
   auto hosts = make_fake_group(ranks);
   auto devices = make_fake_group(ranks);
   MemoryBoard board;
@@ -40,7 +49,7 @@ void with_ranks(int ranks, const std::function<void(Communicator&, Watchdog&)>& 
           stream_communicator({.name = "data-0",
                                .host = std::move(hosts[rank]),
                                .device = std::make_shared<ThreadedStreams>(std::move(devices[rank])),
-                               .neighbours = neighbours_of(rank, ranks),
+                               .ways = ways_of(rank, ranks),
                                .is_on_device = is_on_device},
                               watchdog);
       body(*group, watchdog);
@@ -160,6 +169,32 @@ TEST(StreamCommunicator, KindsAndDirectionsOfMessagesDoNotWaitForEachOther) {
   });
 }
 
+std::vector<NeighbourWay> activations_up(int rank, int /*ranks*/) {
+  return {{1 - rank, Way::ActivationsUp}};
+}
+
+TEST(StreamCommunicator, AMessageForWhichNoWayWasFormedIsAnErrorThatNamesIt) {
+  const auto activation_and_gradient = [](Communicator& group) {
+    at::Tensor tensor = at::zeros({1}, at::kFloat);
+    if (group.rank() == 0) {
+      group.send(tensor, 1, 2)->wait();
+      (void)group.receive(tensor, 1, 3);
+    } else {
+      group.receive(tensor, 0, 2)->wait();
+      (void)group.send(tensor, 0, 3);
+    }
+  };
+  with_ranks(
+      2,
+      [&](Communicator& group, Watchdog&) {
+        EXPECT_THAT(
+            [&] { activation_and_gradient(group); },
+            testing::ThrowsMessage<CommunicationError>(testing::HasSubstr(
+                "group data-0: no way on the device was formed for gradients from rank 1 to rank 0")));
+      },
+      activations_up);
+}
+
 // And has the watchdog look.
 void fail_an_operation(Watchdog& watchdog) {
   struct Failed final : public StreamOperation {
@@ -169,7 +204,8 @@ void fail_an_operation(Watchdog& watchdog) {
   };
   const Lane lane{.name = "data-0", .members = {0}, .rank = 0};
   watchdog.note(lane, "all-reduce of 8 bytes", std::make_shared<Failed>());
-  watchdog.look(Watchdog::Clock::now());
+  watchdog.ask(Watchdog::Clock::now());
+  watchdog.judge(Watchdog::Clock::now());
 }
 
 TEST(StreamCommunicator, AfterAVerdictEveryCallThrowsIt) {

@@ -9,7 +9,10 @@
 // or wait, of the thread that trains throws. At the job's end ranks go one by one, and the board with the
 // first: whoever has stopped by then misses none of them.
 //
-// look() is the whole of it, once a second by a thread of its own; tests call it themselves.
+// CUDA holds up whoever asks a device while a call of another thread waits for it, as one that loads a kernel
+// does behind an operation that waits for another rank. So one thread asks, and one that calls nothing of
+// CUDA but to abort judges by what the device has answered so far; a device that answers nothing for longer
+// than the time-out is an alarm, too. Both do so once a second; tests call them themselves.
 #pragma once
 
 #include <chrono>
@@ -41,16 +44,20 @@ class Watchdog {
   using Clock = OperationLog::Clock;
   using Heard = std::function<void(const std::string& verdict)>;
 
-  // The board outlives it. heard: called once, by whoever looks, and returns at once; the others are told and
-  // the groups aborted behind it, either of which may hang.
+  // The board outlives it. heard: called once, by whoever judges, and returns at once; the others are told
+  // and the groups aborted behind it, either of which may hang.
   Watchdog(const WatchdogOptions& options, NoticeBoard& board, Heard heard);
   ~Watchdog();
 
-  // From here on a thread looks once in so long.
+  // From here on a thread asks once in so long, and another one judges.
   void start(std::chrono::milliseconds every);
-  void look(Clock::time_point now);
-  // From here on there is no verdict any more, not even of a look that is under way, which may hang. It is
-  // not waited for here.
+  // Asks the device, which may hang.
+  void ask(const OperationLog::Now& now);
+  // A device that answers in no time.
+  void ask(Clock::time_point now);
+  void judge(Clock::time_point now);
+  // From here on there is no verdict any more, not even of a judgement that is under way, which may hang. It
+  // is not waited for here.
   void stop();
 
   // Lanes that this rank has a place in, before anything is given to them.
@@ -64,16 +71,22 @@ class Watchdog {
 
  private:
   struct Alarm {
-    std::vector<OperationLog::UnderWay> first;  // of each lane, by time: that one first which is overdue
+    // The first of each lane, by time: that one first which is overdue. Where a device is silent, the last.
+    std::vector<OperationLog::UnderWay> operations;
     Clock::time_point raised;
+    std::optional<Clock::time_point> silent_since = {};
   };
 
+  bool watches() const;
   void hear_the_others(Clock::time_point now);
   void find_failure(const std::vector<OperationLog::UnderWay>& first);
-  void find_overdue(std::vector<OperationLog::UnderWay> first, Clock::time_point now);
+  void find_overdue(std::vector<OperationLog::UnderWay> first, Clock::time_point answered,
+                    Clock::time_point now);
+  void find_silence(Clock::time_point now);
   void tell_positions();
   std::map<int, ToldPosition> told_of(const Lane& lane);
-  std::string judge(const Alarm& alarm);
+  std::string verdict_on(const Alarm& alarm);
+  std::string verdict_on_silence(const Alarm& alarm);
   void conclude(const std::string& verdict, bool tell_others);
   void tell_verdict(const std::string& verdict);
 
@@ -87,7 +100,8 @@ class Watchdog {
   std::optional<std::string> verdict_;
   bool has_stopped_ = false;
   std::vector<std::weak_ptr<StreamGroup>> groups_;
-  std::jthread thread_;
+  std::jthread asks_;
+  std::jthread judges_;
 };
 
 }  // namespace caravan::trainer

@@ -65,6 +65,10 @@ struct RankUnderWatch {
     watchdog.note(lane(in), words, operation);
     return operation;
   }
+  void look(Watchdog::Clock::time_point now) {
+    watchdog.ask(now);
+    watchdog.judge(now);
+  }
 
   int rank;
   std::vector<std::string> heard;
@@ -75,7 +79,7 @@ struct RankUnderWatch {
 class ThreeRanks : public testing::Test {
  protected:
   void look(seconds after_start) {
-    for (RankUnderWatch* rank : alive) rank->watchdog.look(start + after_start);
+    for (RankUnderWatch* rank : alive) rank->look(start + after_start);
   }
   // The looks in which an alarm is raised, answered and judged.
   void look_until_judged(seconds after_start) {
@@ -224,7 +228,7 @@ TEST_F(ThreeRanks, WhoHasStoppedMissesNobody) {
   EXPECT_THAT(third.heard, testing::SizeIs(1)) << "it had not stopped";
 }
 
-TEST_F(ThreeRanks, ALookThatIsUnderWayWhenItStopsComesToNoVerdict) {
+TEST_F(ThreeRanks, AJudgementThatIsUnderWayWhenItStopsComesToNoVerdict) {
   struct LastBoard final : public NoticeBoard {
     void put(const std::string&, const std::string&) override {}
     std::optional<std::string> find(const std::string&) override {
@@ -235,7 +239,7 @@ TEST_F(ThreeRanks, ALookThatIsUnderWayWhenItStopsComesToNoVerdict) {
   } last_board;
   RankUnderWatch rank(3, last_board);
   last_board.watchdog = &rank.watchdog;
-  rank.watchdog.look(start);
+  rank.look(start);
   EXPECT_THAT(rank.heard, IsEmpty());
 }
 
@@ -247,12 +251,104 @@ TEST_F(ThreeRanks, AVerdictIsHeardThoughTheAbortHangs) {
                     [&](const std::string&) { heard.count_down(); });
   watchdog.guard(group);
   board.unreachable = true;
-  std::jthread looks([&] { watchdog.look(start); });
+  std::jthread judges([&] { watchdog.judge(start); });
   heard.wait();
   ends_abort.count_down();
 }
 
-TEST_F(ThreeRanks, AThreadLooksByItself) {
+// A device that answers no question before the test lets it.
+class ThreeRanksOneOfASilentDevice : public ThreeRanks {
+ protected:
+  struct UnansweredOperation final : public StreamOperation {
+    UnansweredOperation(std::latch& is_asked, std::latch& may_answer)
+        : asked(is_asked), answers(may_answer) {}
+    void wait() override {}
+    bool finished() override {
+      asked.count_down();
+      answers.wait();
+      return true;
+    }
+    std::optional<std::string> error() override { return std::nullopt; }
+
+    std::latch& asked;
+    std::latch& answers;
+  };
+
+  ThreeRanksOneOfASilentDevice() {
+    first.watchdog.note(first.lane(), "all-gather of 64 bytes",
+                        std::make_shared<UnansweredOperation>(asked_, answers_));
+    asks_ = std::jthread([this] { first.watchdog.ask([this] { return now_; }); });
+    asked_.wait();
+  }
+  ~ThreeRanksOneOfASilentDevice() override {
+    if (asks_.joinable()) answers_.count_down();
+  }
+
+  // Of the others no operation is overdue then.
+  void tell_positions_of_the_others() {
+    for (RankUnderWatch* rank : {&second, &third}) rank->look(start + seconds(1));
+  }
+  void judge(seconds after_start) { first.watchdog.judge(start + after_start); }
+  void answer(seconds after_start) {
+    now_ = start + after_start;
+    answers_.count_down();
+    asks_.join();
+  }
+
+ private:
+  std::latch asked_{1}, answers_{1};
+  Watchdog::Clock::time_point now_ = start;
+  std::jthread asks_;
+};
+
+TEST_F(ThreeRanksOneOfASilentDevice, AVerdictIsHeardAndNotesAreTaken) {
+  first.issue("all-gather of 8 bytes");
+  judge(seconds(1));
+  EXPECT_THAT(first.heard, IsEmpty());
+  second.issue("all-gather of 8 bytes")->failure = "a link is down";
+  second.look(start + seconds(2));
+  judge(seconds(3));
+  EXPECT_THAT(verdict_of(first), HasSubstr("rank 11: operation number 1 in data-0"));
+  EXPECT_TRUE(first.group->aborted);
+}
+
+TEST_F(ThreeRanksOneOfASilentDevice, SilenceIsAnAlarmAndWhoIsMissingIsNamed) {
+  for (RankUnderWatch* rank : {&second, &third}) rank->issue("all-gather of 64 bytes");
+  for (RankUnderWatch* rank : {&first, &third}) rank->issue("all-reduce of 8 bytes");
+  judge(kTimeout + 2 * kAnswerTime - seconds(1));
+  EXPECT_EQ(board.find("alarm"), std::nullopt) << "others, whose devices answer, may know more";
+  judge(kTimeout + 2 * kAnswerTime);
+  EXPECT_THAT(board.find("alarm"), testing::Optional(HasSubstr("rank 10: its device has answered nothing")));
+  tell_positions_of_the_others();
+  judge(kTimeout + 3 * kAnswerTime);
+  EXPECT_EQ(verdict_of(first),
+            "rank 10: its device has answered nothing for 70 s, as while a call of CUDA waits for it; "
+            "operation number "
+            "2 in data-0, all-reduce of 8 bytes, as rank 0 of the group: rank 1 of the group (rank 11 of the "
+            "job) has "
+            "not come to it: its last call there was number 1, all-gather of 64 bytes");
+  second.look(start + seconds(2));
+  EXPECT_THAT(second.heard, testing::ElementsAre(verdict_of(first)));
+}
+
+TEST_F(ThreeRanksOneOfASilentDevice, NoOtherRankIsToBlameWhereAllHaveCome) {
+  for (RankUnderWatch* rank : {&second, &third}) rank->issue("all-gather of 64 bytes");
+  judge(kTimeout + 2 * kAnswerTime);
+  tell_positions_of_the_others();
+  judge(kTimeout + 3 * kAnswerTime);
+  EXPECT_THAT(verdict_of(first), HasSubstr("all ranks have come to what it was given last"));
+}
+
+TEST_F(ThreeRanksOneOfASilentDevice, WhatBecomesTheFirstMeanwhileHasATimeOfItsOwn) {
+  first.issue("all-gather of 8 bytes");
+  answer(kTimeout - seconds(1));
+  first.look(start + kTimeout + seconds(1));
+  EXPECT_EQ(board.find("alarm"), std::nullopt);
+  first.look(start + 2 * kTimeout);
+  EXPECT_THAT(board.find("alarm"), testing::Optional(HasSubstr("number 2 in data-0, all-gather of 8 bytes")));
+}
+
+TEST_F(ThreeRanks, ThreadsAskAndJudgeByThemselves) {
   first.issue("all-reduce of 8 bytes")->failure = "a link is down";
   first.watchdog.start(std::chrono::milliseconds(1));
   while (!first.group->aborted || first.heard.empty()) std::this_thread::yield();

@@ -1,7 +1,5 @@
 #include "worker/trainer/comm/nccl/ways.h"
 
-#include <algorithm>
-
 namespace caravan::trainer {
 
 std::string_view way_name(Way way) {
@@ -20,10 +18,14 @@ bool goes_up(Way way) {
   return way == Way::ActivationsUp || way == Way::GradientsUp;
 }
 
-Way way_of(int tag, int from, int to) {
+Way way_of(planner::Direction direction, int from, int to) {
   const bool up = to > from;
-  if (tag % 2 == 0) return up ? Way::ActivationsUp : Way::ActivationsDown;
+  if (direction == planner::Direction::Activations) return up ? Way::ActivationsUp : Way::ActivationsDown;
   return up ? Way::GradientsUp : Way::GradientsDown;
+}
+
+Way way_of(int tag, int from, int to) {
+  return way_of(tag % 2 == 0 ? planner::Direction::Activations : planner::Direction::Gradients, from, to);
 }
 
 // Pairs in three rounds: those that an even rank begins, those that an odd one does, and the last with the

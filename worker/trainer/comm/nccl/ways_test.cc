@@ -2,6 +2,7 @@
 // that compute and lanes that carry, as a device has them.
 #include "worker/trainer/comm/nccl/ways.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +19,7 @@
 #include "common/testing/turn.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/transfers.h"
+#include "worker/trainer/comm/nccl/used_ways.h"
 
 namespace caravan::trainer {
 namespace {
@@ -198,12 +200,16 @@ Schedule schedule_of(const Case& each) {
   return planner::generate_schedule(planner::smallest_spec(each.kind, each.stages, 3 * each.stages));
 }
 
-// Schedules that hang, by name and number of stages.
+std::string name_of(const Case& each) {
+  return fmt::format("{} {}", planner::schedule_name(each.kind), each.stages);
+}
+
+// Schedules that hang.
 std::vector<std::string> hanging(Lanes lanes) {
   std::vector<std::string> names;
   for (const Case& each : cases()) {
     if (!ends(schedule_of(each), planner::messages_under_way(each.kind), lanes))
-      names.push_back(std::string(planner::schedule_name(each.kind)) + " " + std::to_string(each.stages));
+      names.push_back(name_of(each));
   }
   return names;
 }
@@ -235,42 +241,109 @@ TEST(Ways, AreToldApartByKindAndDirection) {
   EXPECT_EQ(way_of(5, 1, 0), Way::GradientsDown);
 }
 
-// Each rank makes its contacts in order, and is held up by the first that the other has not come to.
-int rounds_of_first_contacts(int size) {
-  std::vector<std::deque<int>> open;
-  std::set<std::pair<int, int>> made;
-  for (int rank = 0; rank < size; ++rank) {
-    const std::vector<int> contacts = neighbours_of(rank, size);
-    EXPECT_LE(contacts.size(), 2U);
-    open.emplace_back(contacts.begin(), contacts.end());
+// By stage.
+using Ways = std::vector<std::vector<NeighbourWay>>;
+
+Ways ways_of(const Schedule& schedule) {
+  Ways ways;
+  for (int stage = 0; stage < schedule.stages; ++stage) ways.push_back(used_ways(schedule, stage));
+  return ways;
+}
+
+void expect_ways_for(const Schedule& schedule, int stage, const std::vector<NeighbourWay>& formed) {
+  for (const Action& action : planner::add_transfers(schedule, stage, /*messages_under_way=*/1)) {
+    const bool sends = action.type == ActionType::StartSend;
+    if (!sends && action.type != ActionType::PostReceive) continue;
+    const Message message{sends ? stage : action.peer, sends ? action.peer : stage, action.direction,
+                          action.tag};
+    EXPECT_THAT(formed, testing::Contains(NeighbourWay{action.peer, message.way()}));
   }
+}
+
+TEST(UsedWays, AreOnBothSidesWhatTheMessagesOfTrainingAndEvaluationTake) {
+  CARAVAN_BY_TURNS();
+  for (const Case& each : cases()) {
+    SCOPED_TRACE(name_of(each));
+    const Schedule schedule = schedule_of(each);
+    const Ways ways = ways_of(schedule);
+    for (int stage = 0; stage < each.stages; ++stage) {
+      expect_ways_for(schedule, stage, ways[stage]);
+      expect_ways_for(planner::forwards_of(schedule), stage, ways[stage]);
+      for (const auto& [peer, way] : ways[stage])
+        EXPECT_THAT(ways[peer], testing::Contains(NeighbourWay{stage, way})) << "stage " << stage;
+    }
+  }
+}
+
+std::map<int, std::set<Way>> ways_by_peer(const std::vector<NeighbourWay>& ways) {
+  std::map<int, std::set<Way>> by_peer;
+  for (const auto& [peer, way] : ways) by_peer[peer].insert(way);
+  return by_peer;
+}
+
+TEST(UsedWays, AreThoseOfTheChunksThatFollowEachOther) {
+  const std::set<Way> there{Way::ActivationsUp, Way::GradientsDown};
+  const std::set<Way> back{Way::ActivationsDown, Way::GradientsUp};
+  const std::set<Way> all{Way::ActivationsUp, Way::ActivationsDown, Way::GradientsUp, Way::GradientsDown};
+  for (const Case& each : cases()) {
+    const bool turns = planner::stands_as_a_v(each.kind);
+    const bool goes_around = each.kind == ScheduleKind::Interleaved;
+    const Ways ways = ways_of(schedule_of(each));
+    for (int stage = 0; stage < each.stages; ++stage) {
+      std::map<int, std::set<Way>> expected;
+      if (stage > 0) expected[stage - 1] = turns ? all : there;
+      if (stage + 1 < each.stages) expected[stage + 1] = turns ? all : there;
+      if (goes_around && stage == 0) expected[each.stages - 1].insert(back.begin(), back.end());
+      if (goes_around && stage == each.stages - 1) expected[0].insert(back.begin(), back.end());
+      EXPECT_EQ(ways_by_peer(ways[stage]), expected) << name_of(each) << ", stage " << stage;
+    }
+  }
+}
+
+// Each rank makes its contacts in order, and is held up by the first that the other has not come to.
+int rounds_of_first_contacts(const Ways& contacts) {
+  std::vector<std::deque<NeighbourWay>> open;
+  for (const auto& each : contacts) open.emplace_back(each.begin(), each.end());
+  const int size = static_cast<int>(open.size());
   int rounds = 0;
   for (bool moved = true; moved; ++rounds) {
     moved = false;
     std::vector<std::pair<int, int>> met;
     for (int rank = 0; rank < size; ++rank) {
       if (open[rank].empty()) continue;
-      const int peer = open[rank].front();
-      if (rank < peer && !open[peer].empty() && open[peer].front() == rank) met.emplace_back(rank, peer);
+      const auto [peer, way] = open[rank].front();
+      const bool has_come = !open[peer].empty() && open[peer].front() == NeighbourWay{rank, way};
+      if (rank < peer && has_come) met.emplace_back(rank, peer);
     }
     for (const auto& [a, b] : met) {
       open[a].pop_front();
       open[b].pop_front();
-      made.insert({a, b});
       moved = true;
     }
   }
-  for (int rank = 0; rank < size; ++rank) {
+  for (int rank = 0; rank < size; ++rank)
     EXPECT_TRUE(open[rank].empty()) << "rank " << rank << " of " << size << " waits for ever";
-    const int next = (rank + 1) % size;
-    EXPECT_TRUE(size == 1 || made.contains({std::min(rank, next), std::max(rank, next)}))
-        << rank << " of " << size;
-  }
   return rounds - 1;
 }
 
 TEST(FirstContacts, AreMadeByAllNeighboursInAFewRoundsWhateverTheSize) {
-  for (int size = 1; size <= 40; ++size) EXPECT_LE(rounds_of_first_contacts(size), 4) << size;
+  for (int size = 1; size <= 40; ++size) {
+    Ways contacts;
+    for (int rank = 0; rank < size; ++rank) {
+      const std::vector<int> neighbours = neighbours_of(rank, size);
+      EXPECT_LE(neighbours.size(), 2U);
+      const int next = (rank + 1) % size;
+      EXPECT_TRUE(size == 1 || std::ranges::count(neighbours, next) == 1) << rank << " of " << size;
+      auto& own = contacts.emplace_back();
+      for (const int peer : neighbours) own.push_back({peer, Way::ActivationsUp});
+    }
+    EXPECT_LE(rounds_of_first_contacts(contacts), 4) << size;
+  }
+}
+
+TEST(FirstContacts, OfTheWaysOfEveryScheduleAreMade) {
+  for (const Case& each : cases())
+    EXPECT_LE(rounds_of_first_contacts(ways_of(schedule_of(each))), 4 * kWays) << name_of(each);
 }
 
 }  // namespace

@@ -20,21 +20,22 @@ namespace caravan::trainer {
 // Outlives all groups.
 class StreamedGroups {
  public:
-  // For one rank, which asks on a thread of its own. The watchdog outlives its groups.
-  GroupFactory factory(Watchdog& watchdog) {
-    return [this, &watchdog](const GroupRequest& request) {
+  // For one rank, which asks on a thread of its own. The watchdog outlives its groups. ways: along the
+  // pipeline.
+  GroupFactory factory(Watchdog& watchdog, const std::vector<NeighbourWay>& ways) {
+    return [this, &watchdog, ways](const GroupRequest& request) {
       auto [host, device] = places_of(request);
       const bool has_ways = request.axis == "pipeline";
-      return stream_communicator(
-          {.name = request.name,
-           .host = std::move(host),
-           .device = std::make_shared<ThreadedStreams>(std::move(device)),
-           .neighbours = has_ways ? neighbours_of(request.rank, request.size) : std::vector<int>(),
-           .is_on_device =
-               [](const at::Tensor& tensor) {
-                 return tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16;
-               }},
-          watchdog);
+      return stream_communicator({.name = request.name,
+                                  .host = std::move(host),
+                                  .device = std::make_shared<ThreadedStreams>(std::move(device)),
+                                  .ways = has_ways ? ways : std::vector<NeighbourWay>(),
+                                  .is_on_device =
+                                      [](const at::Tensor& tensor) {
+                                        return tensor.scalar_type() == at::kFloat ||
+                                               tensor.scalar_type() == at::kBFloat16;
+                                      }},
+                                 watchdog);
     };
   }
 
