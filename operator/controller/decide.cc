@@ -213,18 +213,18 @@ class Decider {
   bool restart_as_told() {
     if (!seen_.progress) return false;
     const auto correction = wanted_correction(status(), *seen_.progress);
-    bool restarts = false;
+    FailureVerdict told;
     if (const auto& event = seen_.progress->event) {
       count_told_restarts(job_.spec.failure_policy(), *seen_.progress, seen_.pods, event->attempt(), now_,
                           status());
-      const FailureVerdict told = judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_);
+      told = judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_, settings_.agent_patience);
       if (restart(told)) return true;
-      restarts = told.course == Course::kRestarts;
     }
-    const bool is_followed = restarts && seen_.progress->attempt >= status().attempt();
+    const bool is_followed =
+        told.course == Course::kRestarts && seen_.progress->attempt >= status().attempt();
     if (!is_followed)
       follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
-    if (correction) plan_again(*correction);
+    if (correction) plan_again(*correction, told);
     // The restart is told before the attempt that follows it, whose pods stay as they are.
     if (is_followed) return look_again_at_once();
     if (auto request = wanted_checkpoint(job_, status()))
@@ -247,8 +247,8 @@ class Decider {
   }
 
   // Behind what the attempts that were told of have cost.
-  void plan_again(const v1alpha1::MemoryCorrection& correction) {
-    const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction, *seen_.progress);
+  void plan_again(const v1alpha1::MemoryCorrection& correction, const FailureVerdict& told) {
+    const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction, told);
     if (verdict.plan) remember_plan(verdict);
     *status().mutable_memory_correction() = verdict.correction;
     take(verdict);

@@ -386,7 +386,33 @@ TEST(Decide, AFinishedJobIsDeletedWhenItsTimeIsOver) {
   Snapshot snapshot = running_job(R"(, "ttlSecondsAfterFinished": 100)");
   snapshot.pods[0] = ended_pod(0, 0, kStart);
   snapshot.job.status = decide_at(snapshot).status;
+  snapshot.pods[1] = ended_pod(1, 0, kStart);
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 99s)), IsEmpty());
   EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 100s)), ElementsAre("delete the job"));
+}
+
+TEST(Decide, AFinishedJobStaysUntilNoPodOfItMayUseAMachine) {
+  Snapshot snapshot = running_job(R"(, "activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 0)");
+  const TimePoint end = kStart + 60s;
+  const Decision over = decide_at(snapshot, end);
+  EXPECT_THAT(effects_of(over), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  snapshot.job.status = over.status;
+  for (PodView& pod : snapshot.pods) pod.gone_by = end + 30s;
+  const Decision waiting = decide_at(snapshot, end + 1s);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, 30s);
+  EXPECT_THAT(effects_of(decide_at(snapshot, end + 31s)), ElementsAre("delete the job"))
+      << "a machine that died never says that its pods are gone";
+  snapshot.pods.clear();
+  EXPECT_THAT(effects_of(decide_at(snapshot, end + 1s)), ElementsAre("delete the job"));
+}
+
+TEST(Decide, AJobThatIsDeletedAtItsEndLetsItsPodsEndByThemselves) {
+  Snapshot snapshot = running_job(R"(, "ttlSecondsAfterFinished": 0)");
+  snapshot.progress->result.emplace().set_result("Complete");
+  const Decision complete = decide_at(snapshot);
+  EXPECT_THAT(effects_of(complete), IsEmpty());
+  EXPECT_EQ(complete.look_again, 60s);
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ TEST(Decide, AJobWhoseRankRanOutOfMemoryGoesOnWithTheNextLayoutInNewPods) {
   EXPECT_THAT(told_when_done(decision), IsEmpty()) << "it is the operator that has changed the plan";
   EXPECT_THAT(condition(decision, conditions::kRestarting).message(),
               AllOf(HasSubstr("activations took 300 % of what was planned, so the layout is "),
-                    HasSubstr(" from now on, in place of TP1 PP1 DP4; rank 1 died first")));
+                    HasSubstr(" from now on, in place of TP1 PP1 DP4; restarting (1 of 10 restarts): rank 1 "
+                              "died first")));
   EXPECT_THAT(condition(decision, conditions::kPlanned).message(),
               HasSubstr("Planned again with activations at 300 % of what was predicted"));
 
@@ -110,7 +111,8 @@ TEST(Decide, WhereNoOtherLayoutFitsTheLayoutStaysAndSoDoThePods) {
   EXPECT_FALSE(decision.status.memory_correction().has_attempt());
   EXPECT_THAT(condition(decision, conditions::kRestarting).message(),
               AllOf(HasSubstr("activations took 300 % of what was planned, but the layout stays"),
-                    HasSubstr("the job does not fit"), HasSubstr("rank 1 died first")));
+                    HasSubstr("the job does not fit"),
+                    HasSubstr("; restarting (1 of 10 restarts): rank 1 died first")));
 }
 
 TEST(Decide, AShortageThatWasToldWithTheNextAttemptCountsUntilThatMakesSteps) {

@@ -148,6 +148,24 @@ TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {
   EXPECT_EQ(decision.status.state(), "Restarting");
 }
 
+// Whether it was made before its agent fell silent.
+TEST(Decide, ASilentPodIsJudgedByThePatienceThatTheAgentsWereGiven) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status.set_attempt(5);
+  for (const int attempt : {2, 4}) note_failure("bad", attempt, snapshot.job.status);
+  snapshot.pods[1].created_at = kStart - 15s;
+  v1alpha1::JobEvent lost = crash_on_node_1(5);
+  lost.set_reason(reasons::kPodLost);
+  snapshot.progress = JobProgress{.attempt = 5, .event = lost, .event_at = kStart};
+  const auto counted_with = [&](std::chrono::seconds agent_patience) {
+    Settings given = settings();
+    given.agent_patience = agent_patience;
+    return decide(snapshot, given, kStart + 10s).status.counted_restarts();
+  };
+  EXPECT_EQ(counted_with(20s), 0) << "pods move away, which costs no restart";
+  EXPECT_EQ(counted_with(5s), 1);
+}
+
 // A year later, or made by an operator that issued one certificate for all.
 TEST(Decide, APodThatNeedsNewCertificatesBringsThemToTheWholeGang) {
   Snapshot old = running_job();

@@ -1,5 +1,7 @@
 #include "operator/controller/failure_policy.h"
 
+#include <algorithm>
+
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/controller/pod_loss.h"
@@ -14,13 +16,20 @@ constexpr std::chrono::milliseconds kAMoment{1};
 // Agents learn of a new leader within about 90 s, and then tell of what they lost meanwhile.
 constexpr std::chrono::seconds kToldWithin{120};
 
-// A pod was deleted for it, or made again. The API server's times are whole seconds.
+// A pod was deleted for it, or made again, by the API server's clock, which may be behind ours, or is about
+// to be. One that was made shortly before counts as well: others wait for the next report then.
 bool is_answered(const Absence& absence, const std::vector<PodView>& pods) {
-  const TimePoint told = std::chrono::floor<std::chrono::seconds>(absence.at);
-  return std::ranges::any_of(pods, [&](const PodView& pod) {
-    const bool is_theirs = pod.node == 0 || std::ranges::count(absence.nodes, pod.node) > 0;
-    return is_theirs && (pod.created_at > told || (pod.deleted_at && *pod.deleted_at >= told));
-  });
+  const TimePoint told = absence.at - kMostClockSkew;
+  const auto is_on_its_way = [&](int node) {
+    bool has_pod = false;
+    for (const PodView& pod : pods) {
+      if (pod.node != node) continue;
+      if (pod.created_at > told || (pod.deleted_at && *pod.deleted_at >= told)) return true;
+      has_pod = true;
+    }
+    return !has_pod;
+  };
+  return is_on_its_way(0) || std::ranges::any_of(absence.nodes, is_on_its_way);
 }
 
 using NewestPods = std::unordered_map<int, const PodView*>;

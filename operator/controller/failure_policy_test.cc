@@ -8,6 +8,7 @@
 #include "operator/controller/told_failure.h"
 #include "operator/service/job_progress.h"
 #include "operator/testing/jobs.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -251,7 +252,7 @@ v1alpha1::JobEvent told(const std::string& reason, bool counts = true) {
   event.set_restarting(true);
   event.set_reason(reason);
   event.set_counts(counts);
-  event.set_message("rank 3 died first; restarting (1 of 9 restarts)");
+  event.set_message("rank 3 died first; it counts against failurePolicy.maxRestarts");
   return event;
 }
 
@@ -260,7 +261,8 @@ FailureVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& po
   auto status = running_status();
   status.set_counted_restarts(used);
   const JobProgress progress{.attempt = 1, .event = event, .event_at = kStart};
-  return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, progress, pods, kStart);
+  return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, progress, pods, kStart,
+                      policy::kPatienceInPods);
 }
 
 TEST(FailurePolicy, AnAgentThatWasToldToEndByAMachineThatEvictsItsPodCosts) {
@@ -270,7 +272,8 @@ TEST(FailurePolicy, AnAgentThatWasToldToEndByAMachineThatEvictsItsPodCosts) {
   progress.event->set_counts(false);
   progress.event_at = kStart;
   const auto judge = [&](const PodView& pod, TimePoint now) {
-    return judge_report(job().spec, running_status(), progress, {running_pod(0), pod}, now);
+    return judge_report(job().spec, running_status(), progress, {running_pod(0), pod}, now,
+                        policy::kPatienceInPods);
   };
   EXPECT_EQ(judge(running_pod(1), kStart).course, Course::kGoesOn) << "why it ends is told later";
   PodView evicted = ended_pod(1, 75, kStart + 1s);
@@ -295,7 +298,7 @@ TEST(FailurePolicy, RulesForPreemptionHoldForWhatIsToldButNotForPodsThatMove) {
     JobProgress of_attempt = progress;
     of_attempt.event->set_attempt(status.attempt());
     return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, of_attempt, {deleted_pod(1)},
-                        kStart);
+                        kStart, policy::kPatienceInPods);
   };
   EXPECT_EQ(judge(running_status()).reason, reasons::kFailurePolicyMatched);
   v1alpha1::JobStatus new_layout = running_status(2);
@@ -322,14 +325,16 @@ TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   EXPECT_TRUE(counted.counts);
   EXPECT_EQ(counted.reason, reasons::kOutOfMemory);
   EXPECT_EQ(judge_told(told("Bored"), policy).reason, reasons::kRankFailed);
-  EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
+  EXPECT_THAT(counted.message, HasSubstr("restarting (2 of 2 restarts): rank 3 died first"));
   const FailureVerdict over = judge_told(told("RankFailed"), policy, 2);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached) << "it does not keep the budget";
   EXPECT_THAT(over.message,
               HasSubstr("2 of 2 restarts are used up (failurePolicy.maxRestarts): rank 3 died"));
+  EXPECT_THAT(over.message, Not(HasSubstr("restarting")));
   const FailureVerdict free = judge_told(told("RankFailed", false), policy, 2);
   EXPECT_EQ(free.course, Course::kRestarts);
   EXPECT_FALSE(free.counts);
+  EXPECT_THAT(free.message, Not(HasSubstr("of 2 restarts")));
   EXPECT_EQ(judge_told(told("Stalled"), policy).reason, reasons::kStalled);
 }
 
@@ -354,7 +359,7 @@ TEST(FailurePolicy, ANodeIsLostBeforeTheClusterSaysWhatBecameOfItsPod) {
   JobProgress progress{.attempt = 1, .event = told("PodLost"), .event_at = kStart};
   std::vector<PodView> pods{running_pod(0), running_pod(1)};
   const auto judge_at = [&](TimePoint now) {
-    return judge_report(spec, running_status(), progress, pods, now);
+    return judge_report(spec, running_status(), progress, pods, now, policy::kPatienceInPods);
   };
   const FailureVerdict waiting = judge_at(kStart + 4s);
   EXPECT_EQ(waiting.course, Course::kGoesOn);
@@ -413,7 +418,12 @@ TEST(FailurePolicy, OfSeveralAgentsThatDoNotJoinOnePodIsMadeAgainAtATime) {
   JobProgress progress;
   progress.absence = {.nodes = {1, 2}, .at = kStart + 300'500ms};
   ASSERT_EQ(absent_pod(progress, pods), &pods[1]);
-  pods[1].deleted_at = kStart + 300s;  // as the API server writes 300.6
+  for (const int node : {0, 1}) {
+    std::vector<PodView> others = pods;
+    others.erase(others.begin() + node);
+    EXPECT_EQ(absent_pod(progress, others), nullptr) << "the pod of node " << node << " is being made again";
+  }
+  pods[1].deleted_at = kStart + 298s;  // by the API server's clock
   pods[1].gone_by = kStart + 600s;
   EXPECT_EQ(absent_pod(progress, pods), nullptr) << "it is on its way";
   pods[1] = running_pod(1);

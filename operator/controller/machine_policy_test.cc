@@ -8,6 +8,7 @@
 #include "operator/controller/story.h"
 #include "operator/controller/told_failure.h"
 #include "operator/testing/jobs.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -117,7 +118,8 @@ JobProgress told(const std::string& reason, int attempt, std::optional<int> susp
 TEST(MachinePolicy, TheVerdictOnAFailureNamesTheMachine) {
   const std::vector<PodView> pods{running_pod(0), running_pod(1)};
   const auto machine = [&](const JobProgress& progress, TimePoint now) {
-    return judge_report(job().spec, status_of_attempt(1), progress, pods, now).machine;
+    return judge_report(job().spec, status_of_attempt(1), progress, pods, now, policy::kPatienceInPods)
+        .machine;
   };
   EXPECT_EQ(machine(told("RankFailed", 1, 1), kStart), "machine-1");
   EXPECT_EQ(machine(told("Stalled", 1, 0), kStart), "machine-0");
@@ -153,7 +155,7 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
   v1alpha1::JobStatus status = status_of_attempt(5);
   const auto lost = [&](int attempt) {
     return judge_report(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec, status,
-                        told("PodLost", attempt, std::nullopt), {}, kStart + 10s);
+                        told("PodLost", attempt, std::nullopt), {}, kStart + 10s, policy::kPatienceInPods);
   };
   for (const int attempt : {2, 4}) note_failure("bad", attempt, status);
   const FailureVerdict moves = lost(5);
@@ -164,12 +166,27 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
   EXPECT_EQ(lost(6).course, Verdict::Course::kFails) << "the attempt after";
 }
 
+// It was made before its agent fell silent, by the time that agents have to be heard of.
+TEST(MachinePolicy, APodIsTheSilentOneWhereItIsOlderThanItsAgentsPatience) {
+  v1alpha1::JobStatus status = status_of_attempt(5);
+  for (const int attempt : {2, 4}) note_failure("bad", attempt, status);
+  PodView pod = running_pod(1);
+  JobProgress progress = told("PodLost", 5, 1);
+  pod.created_at = *progress.event_at - 15s;
+  const auto lost = [&](std::chrono::seconds agent_patience) {
+    return judge_report(job().spec, status, progress, {running_pod(0), pod}, kStart + 10s, agent_patience);
+  };
+  EXPECT_FALSE(lost(20s).counts) << "it moves away, and is not what was lost";
+  EXPECT_TRUE(lost(5s).counts);
+}
+
 // Its pods come back to it where no other has room.
 TEST(MachinePolicy, AMachineThatIsSilentAgainAndAgainUsesTheRestartsUp) {
   const v1alpha1::JobSpec spec = job(R"(, "failurePolicy": {"maxRestarts": 2})").spec;
   v1alpha1::JobStatus status = status_of_attempt(1);
   const auto silent = [&](int attempt, const PodView& pod) {
-    return judge_report(spec, status, told("PodLost", attempt, 1), {running_pod(0), pod}, kStart + 10s);
+    return judge_report(spec, status, told("PodLost", attempt, 1), {running_pod(0), pod}, kStart + 10s,
+                        policy::kPatienceInPods);
   };
   for (const int attempt : {1, 2}) {
     const FailureVerdict restart = silent(attempt, running_pod(1));

@@ -37,7 +37,7 @@ std::optional<v1alpha1::MemoryCorrection> wanted_correction(const v1alpha1::JobS
 }
 
 ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
-                               const v1alpha1::MemoryCorrection& wanted, const JobProgress& progress) {
+                               const v1alpha1::MemoryCorrection& wanted, const FailureVerdict& told) {
   PlanVerdict again = plan_after_shortage(job, before, wanted);
   ShortageVerdict verdict;
   verdict.correction = wanted;
@@ -50,9 +50,8 @@ ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
     verdict.correction.clear_attempt();
     verdict.message = fmt::format("{}, but the layout stays {}: {}", grew, label_of(before), again.message);
   }
-  const auto& event = progress.event;
-  const bool restarts = event && event->attempt() == wanted.attempt();
-  if (restarts) verdict.message += "; " + event->message();
+  const bool restarts = told.next_attempt == wanted.attempt() + 1;
+  if (restarts) verdict.message += "; " + told.message;
   if (again.plan || restarts) announce_restart(reasons::kOutOfMemory, verdict);
   verdict.plan = std::move(again.plan);
   verdict.document = std::move(again.document);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "operator/controller/failure_verdict.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/snapshot.h"
 
@@ -26,9 +27,9 @@ struct ShortageVerdict : PlanVerdict {
   v1alpha1::MemoryCorrection correction = {};  // to be remembered
 };
 
-// progress: asks for it.
+// told: what follows from the failure that the coordinator told of last, if any.
 ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
-                               const v1alpha1::MemoryCorrection& wanted, const JobProgress& progress);
+                               const v1alpha1::MemoryCorrection& wanted, const FailureVerdict& told);
 
 // Its agent has the layout that ran out of memory.
 bool has_old_layout(const PodView& pod, const v1alpha1::JobStatus& status);

@@ -9,8 +9,6 @@
 namespace caravan::controller {
 namespace {
 
-constexpr std::chrono::minutes kMostClockSkew{1};
-
 bool has_left(const PodView& pod) {
   return pod.ended() && pod.exit_code == static_cast<int>(ExitCode::kLeft);
 }

@@ -1,6 +1,7 @@
 // A pod of a job that is lost: which one it is, why it went, and what rules and people call that. Pure.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -10,6 +11,9 @@
 #include "operator/controller/snapshot.h"
 
 namespace caravan::controller {
+
+// Of a machine or the API server, to the operator; one that is off by more is wrong.
+inline constexpr std::chrono::minutes kMostClockSkew{1};
 
 struct Loss {
   const PodView* pod = nullptr;  // null: gone without a trace, or silent

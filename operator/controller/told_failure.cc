@@ -41,10 +41,11 @@ LookAgain wait_for_end(const JobProgress& progress, const PodView* lost, TimePoi
 }
 
 // The suspect node has the pod whose agent fell silent: it was there before, so nobody has deleted it.
-bool has_silent_pod(const JobProgress& progress, const std::vector<PodView>& pods) {
+bool has_silent_pod(const JobProgress& progress, const std::vector<PodView>& pods,
+                    std::chrono::seconds agent_patience) {
   const v1alpha1::JobEvent& event = *progress.event;
   if (!event.has_suspect_node() || !progress.event_at) return false;
-  const TimePoint silent_since = *progress.event_at - policy::kPatienceInPods;
+  const TimePoint silent_since = *progress.event_at - agent_patience;
   return std::ranges::any_of(pods, [&](const PodView& pod) {
     return pod.node == event.suspect_node() && pod.alive() && pod.bound() && pod.created_at < silent_since;
   });
@@ -57,8 +58,8 @@ FailureVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v
     decision = policy::decide_by_budget(policy, budget_of(status), policy::since_epoch(now));
   FailureVerdict verdict =
       verdict_of(decision, event.attempt(), restart_reason(event.reason()), event.message());
-  verdict.message =
-      decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
+  // In front, since the message ends with lines of the rank's log.
+  verdict.message = event.counts() ? fmt::format("{}: {}", decision.next, event.message()) : event.message();
   if (decision.restart && event.reason() == reasons::kStalled)
     verdict.conditions = {
         set_condition(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event.message())};
@@ -68,7 +69,8 @@ FailureVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v
 }  // namespace
 
 FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
+                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now,
+                            std::chrono::seconds agent_patience) {
   const v1alpha1::JobEvent& event = *progress.event;
   if (!event.restarting() || event.attempt() < status.attempt()) return {};
   const v1alpha1::FailurePolicy& policy = spec.failure_policy();
@@ -89,7 +91,7 @@ FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
     return verdict;
   }
   if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
-  const Loss loss{.pod = pod, .by_silence = has_silent_pod(progress, pods), .told = told};
+  const Loss loss{.pod = pod, .by_silence = has_silent_pod(progress, pods, agent_patience), .told = told};
   FailureVerdict verdict = judge_loss(policy, status, loss, event.attempt(), now);
   const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
   if (is_silent) verdict.machine = suspect;

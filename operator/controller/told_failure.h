@@ -5,6 +5,7 @@
 // Pure.
 #pragma once
 
+#include <chrono>
 #include <vector>
 
 #include "operator/controller/failure_verdict.h"
@@ -13,9 +14,11 @@
 namespace caravan::controller {
 
 // Of what it told last; nothing when that is known already. A node can be lost before the cluster says what
-// became of its pod: for that the verdict waits a while, unless a new attempt has begun.
+// became of its pod: for that the verdict waits a while, unless a new attempt has begun. agent_patience:
+// after which an agent is lost that is not heard of.
 FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
+                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now,
+                            std::chrono::seconds agent_patience);
 
 // Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.
 // Attempts that it says nothing of ended before their ranks started, or nobody is left who knows of them:

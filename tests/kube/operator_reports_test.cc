@@ -98,7 +98,8 @@ TEST_F(Reports, OfTheFirstPodBecomeTheJobsStatus) {
   failure.mutable_event()->set_restarting(true);
   failure.mutable_event()->set_counts(true);
   coordinator->tell(failure);
-  await_condition("Restarting", "True OutOfMemory: rank 3 on node 1 died first");
+  await_condition("Restarting",
+                  "True OutOfMemory: restarting (1 of 10 restarts): rank 3 on node 1 died first");
   coordinator->tell(started(2));
   await_condition("Restarting", "False AttemptStarted");
   EXPECT_EQ(kube::integer_at(job(), {"status", "restarts"}), 1);

@@ -58,7 +58,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   asked_at_.reset();
   stragglers_.reset();
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
-  ended_well_ = fell_silent_ = last_step_ = saved_step_ = 0;
+  finished_ = ended_well_ = fell_silent_ = last_step_ = saved_step_ = 0;
   steps_.reset();
   step_seconds_ = 0;
   nodes_.start_all();
@@ -138,17 +138,20 @@ void CoordinatorState::ask_ranks_to_stop() {
   message.mutable_stop_after_step()->set_step(
       static_cast<int>(std::min<double>(config_.steps, last_step_ + std::max(1.0, notice))));
   send_to_all(std::move(message));
-  const double steps =
-      blame_.has_cause() ? 0 : 2 * step_seconds_;  // a node that leaves does not wait for them
+  const double steps = a_node_leaves() ? 0 : 2 * step_seconds_;
   stop_deadline_ = now_ + patience_with_stop(config_) + milliseconds(static_cast<std::int64_t>(1000 * steps));
 }
 
-// As rank 0 announces it. What a pod has for its end gets no longer by it.
+// What its pod has for its end gets no longer by steps or progress.
+bool CoordinatorState::a_node_leaves() {
+  looked_at_ += config_.shape.nodes;
+  return !nodes_.leaving().empty();
+}
+
+// As rank 0 announces it, or all ranks with their last word.
 void CoordinatorState::note_progress() {
   clock_.note_progress(now_);
-  if (!stop_deadline_) return;
-  looked_at_ += config_.shape.nodes;
-  if (nodes_.leaving().empty())
+  if (stop_deadline_ && !a_node_leaves())
     stop_deadline_ = std::max(*stop_deadline_, now_ + patience_with_stop(config_));
 }
 
@@ -174,7 +177,9 @@ policy::Decision CoordinatorState::judge(const Failure& failure) const {
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
   policy::Decision decision =
       policy::decide(config_.failure_policy, failure.facts(), budget_, policy::since_epoch(now_));
-  if (config_.losses_judged_elsewhere && decision.failed_reason == reasons::kMaxRestartsReached)
+  const bool is_by_budget =
+      decision.restart ? decision.counts : decision.failed_reason == reasons::kMaxRestartsReached;
+  if (config_.losses_judged_elsewhere && is_by_budget)
     return {.restart = true, .next = "it counts against failurePolicy.maxRestarts"};
   return decision;
 }

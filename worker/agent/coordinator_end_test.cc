@@ -89,14 +89,18 @@ TEST_F(CoordinatorEndTest, WhyANodeIsToldToEndIsJudgedWhereItIsKnown) {
 }
 
 TEST_F(CoordinatorEndTest, TheBudgetIsNotOursWhereOthersKeepIt) {
-  config_.failure_policy.set_max_restarts(0);
+  config_.failure_policy.set_max_restarts(1);
   config_.losses_judged_elsewhere = true;
   run_first_attempt();
-  die(0, 1, 1);
-  stop_everywhere(1);
-  EXPECT_TRUE(events().back().restarting());
-  EXPECT_TRUE(events().back().counts());
-  run_attempt(2);
+  for (const int attempt : {1, 2}) {
+    die(0, attempt, 1);
+    stop_everywhere(attempt);
+    EXPECT_TRUE(events().back().restarting());
+    EXPECT_TRUE(events().back().counts());
+    EXPECT_THAT(events().back().message(), HasSubstr("; it counts against failurePolicy.maxRestarts; "));
+    EXPECT_THAT(events().back().message(), Not(HasSubstr("restarts)"))) << "how many, others know";
+    run_attempt(attempt + 1);
+  }
 }
 
 TEST_F(CoordinatorEndTest, LimitsThatChangeHoldForTheAttemptThatRuns) {
@@ -272,6 +276,41 @@ TEST_F(CoordinatorEndTest, TheDeadlineEndsTheJobBehindALastCheckpoint) {
   for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 6);
   stopped(0, 1);
   stopped(1, 1);
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
+}
+
+TEST_F(CoordinatorEndTest, TheDeadlineWaitsForTheStepThatRuns) {
+  config_.active_deadline = seconds(500);
+  config_.stall_timeout = seconds(3600);
+  config_.writes_checkpoints = true;
+  step_seconds_ = 400;
+  run_first_attempt();
+  pass_alive(seconds(499));
+  step_of_all(1, 1);
+  pass_alive(seconds(2));
+  EXPECT_THAT(take_sent(), ElementsAre("0 until 2", "1 until 2"));
+  pass_alive(seconds(398));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  step_of_all(1, 2);
+  checkpoint_of(0, 1, v1alpha1::CheckpointReport::Written, 2);
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 2);
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
+  EXPECT_THAT(result().message(), Not(HasSubstr("the last checkpoint was not finished")));
+}
+
+TEST_F(CoordinatorEndTest, ADeadlineThatPassesInThePauseBeforeARestartEndsTheJobAtOnce) {
+  config_.active_deadline = seconds(100);
+  config_.stall_timeout = seconds(60);
+  config_.short_attempts = 11;
+  run_first_attempt();
+  pass_alive(seconds(66));
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(state().phase(), Phase::kBackingOff);
+  pass_alive(seconds(35));
   EXPECT_EQ(exit_code_, 1);
   EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
 }

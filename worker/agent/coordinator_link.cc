@@ -7,6 +7,7 @@
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
 #include "common/bidi_stream.h"
 #include "common/rpc_status.h"
+#include "worker/agent/channel_arguments.h"
 
 namespace caravan::agent {
 
@@ -19,11 +20,7 @@ class CoordinatorLink::AgentStream final
  public:
   AgentStream(const CoordinatorAddress& address, int connection, Mailbox<LinkEvent>& events)
       : connection_(connection), events_(events) {
-    grpc::ChannelArguments arguments;
-    // A pool of its own: no memory of earlier failures to connect.
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    // A proxy of the pod's environment is for what is outside of the cluster.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    grpc::ChannelArguments arguments = base_channel_arguments(address.connect_timeout);
     if (!address.verified_name.empty()) arguments.SetSslTargetNameOverride(address.verified_name);
     channel_ = grpc::CreateCustomChannel(address.where, credentials_of(address), arguments);
     stub_ = v1alpha1::Coordinator::NewStub(channel_);

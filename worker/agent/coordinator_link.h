@@ -4,6 +4,7 @@
 // a broken connection are not taken for those of the next one. Nothing here blocks.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/mailbox.h"
+#include "worker/agent/defaults.h"
 #include "worker/agent/tls.h"
 
 namespace caravan::agent {
@@ -29,6 +31,7 @@ struct CoordinatorAddress {
   std::string where;
   std::optional<TlsIdentity> identity = {};  // absent: no TLS
   std::string verified_name = {};            // of the certificate there; empty: the host of `where`
+  std::chrono::milliseconds connect_timeout = kConnectTimeout;  // for each address of its name
 };
 
 class CoordinatorLink {

@@ -1,6 +1,7 @@
 // What the coordinator makes of the steps and checkpoints of its ranks: whether they hang, and which of them
 // are slow.
 #include <algorithm>
+#include <utility>
 
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
@@ -78,6 +79,13 @@ void CoordinatorState::on_checkpoint(const v1alpha1::CheckpointReport& report) {
   *told.mutable_checkpoint()->mutable_report() = report;
   save_wish_.hear(told.checkpoint());
   effects_.push_back(Tell{std::move(told)});
+}
+
+// Behind the last one's word all that is left is to give memory back, which may take longer than steps do.
+void CoordinatorState::on_finished(Rank& rank, int step) {
+  if (std::exchange(rank.finished_step, step) || ++finished_ < config_.shape.world_size) return;
+  note_progress();
+  clock_.expect_delay(step + 1);
 }
 
 void CoordinatorState::on_activity(int rank, const v1alpha1::RankActivity& activity) {

@@ -144,6 +144,35 @@ TEST_F(CoordinatorProgressTest, RanksThatEndWhileTheyAreAskedEndTheJob) {
   EXPECT_TRUE(events().empty());
 }
 
+TEST_F(CoordinatorProgressTest, RanksThatHaveAllFinishedHaveTheWholeTimeoutForTheirEnd) {
+  config_.steps = 3;
+  config_.stall_timeout = seconds(100);
+  run_first_attempt();
+  make_steps(1, 3);
+  for (int rank = 0; rank < 4; ++rank) say_finished(rank, 1, 3);
+  pass_alive(seconds(99));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  EXPECT_THAT(take_sent(), IsEmpty());
+  for (int rank = 0; rank < 4; ++rank) die(rank, 1, 0);
+  EXPECT_EQ(exit_code_, 0);
+}
+
+TEST_F(CoordinatorProgressTest, ARankThatHasFinishedAndDoesNotEndIsNamed) {
+  config_.steps = 3;
+  config_.stall_timeout = seconds(100);
+  run_first_attempt();
+  make_steps(1, 3);
+  for (int rank = 0; rank < 4; ++rank) say_finished(rank, 1, 3);
+  for (const int rank : {0, 1, 3}) die(rank, 1, 0);
+  say_finished(2, 1, 3);  // again
+  pass_alive(seconds(107));
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+  stop_everywhere(1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kStalled);
+  EXPECT_EQ(events()[0].rank(), 2);
+}
+
 TEST_F(CoordinatorProgressTest, WhatIsNoStepHasTheWholeTimeout) {
   config_.stall_timeout = seconds(100);
   run_first_attempt();

@@ -149,7 +149,7 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
   } else if (report.has_checkpoint()) {
     if (update.rank() == 0) on_checkpoint(report.checkpoint());
   } else if (report.has_finished()) {
-    rank.finished_step = report.finished().step();
+    on_finished(rank, report.finished().step());
   } else if (report.has_interlude()) {
     if (update.rank() != 0) return;
     note_progress();
@@ -190,7 +190,7 @@ void CoordinatorState::check_clocks() {
 
 void CoordinatorState::check_deadline() {
   if (!config_.active_deadline || now_ - job_since_ < *config_.active_deadline) return;
-  if (phase_ == Phase::kStopping || blame_.is_settled()) return;
+  if (phase_ == Phase::kStopping || (phase_ == Phase::kRunning && blame_.is_settled())) return;
   const Failure late = describe_deadline(*config_.active_deadline);
   if (phase_ != Phase::kRunning)
     return end(reasons::kFailed, reasons::kDeadlineExceeded, failure_message(late, "the job ends"),

@@ -161,6 +161,7 @@ class CoordinatorState {
   void begin_stop(const std::string& reason);
   void stop_cleanly(const std::string& reason);
   void ask_ranks_to_stop();
+  bool a_node_leaves();
   void note_progress();
   std::string loss_of_last_checkpoint() const;
   Failure failure_of_attempt() const;
@@ -178,6 +179,7 @@ class CoordinatorState {
   void find_stragglers(int step, const std::vector<double>& work_seconds);
   void send_slowdowns();
   void on_checkpoint(const v1alpha1::CheckpointReport& report);
+  void on_finished(Rank& rank, int step);
   void on_activity(int rank, const v1alpha1::RankActivity& activity);
   void check_progress();
   void ask_activity();
@@ -206,6 +208,7 @@ class CoordinatorState {
   TimePoint attempt_since_;  // its start
   bool made_step_ = false;
   std::vector<Rank> ranks_;
+  int finished_ = 0;     // ranks that have said their last word
   int ended_well_ = 0;   // ranks
   int fell_silent_ = 0;  // nodes, and were lost for it, without node 0
   StepAggregator steps_;

@@ -64,7 +64,7 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
   if (lacks_a_library(exit)) return "its log names the library that the image or installation lacks";
   if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
   if (exit.failure().reason() == reasons::kRankDataUnavailable)
-    return "see whether that machine reaches the volume with the data";
+    return "see whether that machine reaches the volume that it names, and has room and rights there";
   if (exit.failure().reason() == reasons::kRankCommunication) return "check the network between the nodes";
   if (exit.signal() == SIGKILL)
     return "somebody outside of the job sent it: look into the machine's kernel log";

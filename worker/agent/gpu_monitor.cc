@@ -2,9 +2,14 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace caravan::agent {
@@ -17,10 +22,6 @@ constexpr int kProcessorClock = 1;  // NVML_CLOCK_SM
 constexpr int kMemoryClock = 2;     // NVML_CLOCK_MEM
 constexpr int kProcessorTemperature = 0;
 constexpr unsigned kLongestName = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
-
-struct Closer {
-  void operator()(void* handle) const { dlclose(handle); }
-};
 
 // Of a function that a driver may not have and a device may not answer.
 template <typename Number, typename Function, typename... Arguments>
@@ -45,11 +46,10 @@ const std::vector<ThrottleReason>& throttle_reasons() {
 }
 
 struct GpuMonitor::Library {
-  std::unique_ptr<void, Closer> handle;
-  std::mutex mutex;
-  bool begun = false;
+  void* handle = nullptr;  // never closed: its shutdown asks the driver, which may hang
+  std::optional<std::vector<std::string>> visible;
+  std::optional<bool> has_driver;  // once it was asked
   int (*begin)() = nullptr;
-  int (*end)() = nullptr;
   const char* (*words)(int) = nullptr;
   int (*count)(unsigned*) = nullptr;
   int (*device)(unsigned, Device*) = nullptr;
@@ -61,13 +61,15 @@ struct GpuMonitor::Library {
   int (*reasons)(Device, unsigned long long*) = nullptr;
   int (*name)(Device, char*, unsigned) = nullptr;
 
-  ~Library() {
-    if (begun) end();
-  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_being_read = false;
+  std::vector<GpuState> states;  // as read last
+  Clock::time_point read_at{};   // they
 
   template <typename Function>
   bool look_for(const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle.get(), name));
+    function = reinterpret_cast<Function>(dlsym(handle, name));
     return function != nullptr;
   }
 
@@ -85,7 +87,6 @@ struct GpuMonitor::Library {
     look_for("nvmlDeviceGetCurrentClocksThrottleReasons", reasons);
     look_for("nvmlDeviceGetUUID", name);
     return find("nvmlInit_v2", begin)
-        .and_then([&] { return find("nvmlShutdown", end); })
         .and_then([&] { return find("nvmlErrorString", words); })
         .and_then([&] { return find("nvmlDeviceGetCount_v2", count); })
         .and_then([&] { return find("nvmlDeviceGetHandleByIndex_v2", device); });
@@ -99,8 +100,8 @@ struct GpuMonitor::Library {
 
   // By its number, or by the first characters of its name. Of which GPU a part (MIG) is, the driver tells in
   // another way: all are.
-  bool is_among(const std::vector<std::string>& visible, unsigned index, Device gpu) const {
-    return std::ranges::any_of(visible, [&](const std::string& each) {
+  bool is_visible(unsigned index, Device gpu) const {
+    return !visible || std::ranges::any_of(*visible, [&](const std::string& each) {
       if (each.starts_with("MIG-")) return true;
       return each.starts_with("GPU-") ? name_of(gpu).starts_with(each) : each == std::to_string(index);
     });
@@ -115,36 +116,65 @@ struct GpuMonitor::Library {
             .temperature_celsius = scaled(told<unsigned>(temperature, gpu, kProcessorTemperature), 1),
             .throttle_reasons = told<unsigned long long>(reasons, gpu)};
   }
+
+  // False: there is no driver, which is said once.
+  bool begin_once() {
+    if (has_driver) return *has_driver;
+    const int error = begin();
+    if (error != kSuccess) spdlog::info("the driver of GPUs tells nothing: {}", words(error));
+    has_driver = error == kSuccess;
+    return *has_driver;
+  }
+
+  std::vector<GpuState> state_of_all() {
+    std::vector<GpuState> all;
+    if (!begin_once()) return all;
+    const unsigned gpus = told<unsigned>(count).value_or(0);
+    for (unsigned index = 0; index < gpus; ++index) {
+      const auto gpu = told<Device>(device, index);
+      if (gpu && is_visible(index, *gpu)) all.push_back(state_of(index, *gpu));
+    }
+    return all;
+  }
+
+  void read() {
+    std::vector<GpuState> all = state_of_all();
+    const std::scoped_lock lock(mutex);
+    states = std::move(all);
+    read_at = Clock::now();
+    is_being_read = false;
+    changed.notify_all();
+  }
 };
 
-GpuMonitor::GpuMonitor(std::unique_ptr<Library> library, std::optional<std::vector<std::string>> visible)
-    : library_(std::move(library)), visible_(std::move(visible)) {}
+GpuMonitor::GpuMonitor(std::shared_ptr<Library> library, std::chrono::milliseconds patience)
+    : library_(std::move(library)), patience_(patience) {}
 GpuMonitor::GpuMonitor(GpuMonitor&&) noexcept = default;
 GpuMonitor::~GpuMonitor() = default;
 
-Result<GpuMonitor> GpuMonitor::open(const std::string& path,
-                                    std::optional<std::vector<std::string>> visible) {
-  auto library = std::make_unique<Library>();
-  library->handle.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (!library->handle) return failure(fmt::format("{} cannot be opened: {}", path, dlerror()));
+Result<GpuMonitor> GpuMonitor::open(const std::string& path, std::optional<std::vector<std::string>> visible,
+                                    std::chrono::milliseconds patience) {
+  const auto library = std::make_shared<Library>();
+  library->visible = std::move(visible);
+  library->handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library->handle == nullptr) return failure(fmt::format("{} cannot be opened: {}", path, dlerror()));
   if (const Status found = library->find_all(); !found)
     return failure(fmt::format("{}: {}", path, found.error().message));
-  if (const int error = library->begin(); error != kSuccess)
-    return failure(fmt::format("{}: {}", path, library->words(error)));
-  library->begun = true;
-  return GpuMonitor(std::move(library), std::move(visible));
+  return GpuMonitor(library, patience);
 }
 
-std::vector<GpuState> GpuMonitor::read() {
-  const std::scoped_lock lock(library_->mutex);
-  std::vector<GpuState> states;
-  const unsigned count = told<unsigned>(library_->count).value_or(0);
-  for (unsigned index = 0; index < count; ++index) {
-    const auto gpu = told<Device>(library_->device, index);
-    if (!gpu || (visible_ && !library_->is_among(*visible_, index, *gpu))) continue;
-    states.push_back(library_->state_of(index, *gpu));
+std::vector<GpuState> GpuMonitor::read(Clock::time_point now) {
+  std::unique_lock lock(library_->mutex);
+  if (!library_->is_being_read) {
+    try {
+      std::thread([library = library_] { library->read(); }).detach();
+      library_->is_being_read = true;
+    } catch (const std::system_error&) {
+      // No thread is left: as with a driver that does not answer.
+    }
+    library_->changed.wait_for(lock, patience_, [this] { return !library_->is_being_read; });
   }
-  return states;
+  return now - library_->read_at < kFresh ? library_->states : std::vector<GpuState>();
 }
 
 }  // namespace caravan::agent

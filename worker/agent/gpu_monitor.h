@@ -1,12 +1,12 @@
 // What NVIDIA's driver tells of this machine's GPUs: clocks, power, temperature, and what keeps clocks down.
 //
 // Through the management library that comes with the driver (libnvidia-ml.so.1), opened where there is one:
-// the agent is built without it and starts without it. What a driver or a device does not tell is absent. Any
-// thread may read.
+// the agent is built without it and starts without it. What a driver or a device does not tell is absent. A
+// thread of its own asks the driver, which may hang and hold it for ever: nobody waits long for it.
 #pragma once
 
+#include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,25 +36,30 @@ const std::vector<ThrottleReason>& throttle_reasons();
 
 class GpuMonitor {
  public:
+  using Clock = std::chrono::steady_clock;
   static constexpr const char* kLibrary = "libnvidia-ml.so.1";
+  static constexpr std::chrono::minutes kFresh{1};
 
   // visible: of which GPUs alone (common/visible_gpus.h). Numbers are taken for the driver's, which CUDA's
-  // are where all GPUs are alike, or with CUDA_DEVICE_ORDER=PCI_BUS_ID. Fails where the library, or a driver
-  // that answers, is missing.
+  // are where all GPUs are alike, or with CUDA_DEVICE_ORDER=PCI_BUS_ID. patience: with a driver. Fails where
+  // the library is missing, or is another; of a driver that is missing the log tells at the first read.
   static Result<GpuMonitor> open(const std::string& library = kLibrary,
-                                 std::optional<std::vector<std::string>> visible = {});
+                                 std::optional<std::vector<std::string>> visible = {},
+                                 std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~GpuMonitor();
   GpuMonitor(GpuMonitor&&) noexcept;
   GpuMonitor& operator=(GpuMonitor&&) = delete;
 
-  std::vector<GpuState> read();
+  // Where the driver does not answer in time, and at once while it has not: what it told last, or nothing
+  // where that is no longer fresh.
+  std::vector<GpuState> read(Clock::time_point now = Clock::now());
 
  private:
   struct Library;
-  GpuMonitor(std::unique_ptr<Library> library, std::optional<std::vector<std::string>> visible);
+  GpuMonitor(std::shared_ptr<Library> library, std::chrono::milliseconds patience);
 
-  std::unique_ptr<Library> library_;
-  std::optional<std::vector<std::string>> visible_;
+  std::shared_ptr<Library> library_;  // with the thread
+  std::chrono::milliseconds patience_;
 };
 
 }  // namespace caravan::agent

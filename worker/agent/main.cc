@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "common/environment.h"
 #include "common/host_port.h"
@@ -18,6 +18,7 @@
 #include "worker/agent/gpu_monitor.h"
 #include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
+#include "worker/agent/log_sink.h"
 #include "worker/agent/metrics.h"
 #include "worker/agent/node_agent.h"
 #include "worker/agent/options.h"
@@ -131,7 +132,9 @@ NodeAgentConfig node_agent_config(const v1alpha1::JobPlan& job, const AgentOptio
           .node = options.node,
           .nodes = job.nodes(),
           .host = options.host,
-          .coordinator = {.where = options.coordinator, .identity = identity},
+          .coordinator = {.where = options.coordinator,
+                          .identity = identity,
+                          .connect_timeout = connect_timeout_of(options.patience)},
           .first_attempt = options.first_attempt,
           .incarnation = options.incarnation,
           .rejoin_timeout = options.rejoin_timeout,
@@ -203,6 +206,9 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
 
 int main(int argc, char** argv) {
   using caravan::ExitCode;
+  // Before any thread is there, so that all of them leave the signals to the descriptor, and before all else:
+  // the first process of a pod never hears of a signal that came before it asked.
+  const auto signals = caravan::signals_as_descriptor({SIGINT, SIGTERM});
   const caravan::agent::ParsedOptions parsed = caravan::agent::parse_options(argc, argv);
   if (const auto* done = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*done);
   const auto& options = std::get<caravan::agent::AgentOptions>(parsed);
@@ -215,15 +221,16 @@ int main(int argc, char** argv) {
   // machine.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::signal(SIGPIPE, SIG_IGN);
-  spdlog::set_default_logger(spdlog::stderr_color_mt(fmt::format("agent-{}", options.node)));
+  const auto log = std::make_shared<caravan::agent::LogSink>(STDERR_FILENO);
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(fmt::format("agent-{}", options.node), log));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n: %v");
 
-  // Before any thread is there, so that all of them leave the signals to the descriptor.
-  const auto signals = caravan::signals_as_descriptor({SIGINT, SIGTERM});
   const auto result = signals.and_then([&](const caravan::UniqueFd& fd) {
     return caravan::unless_refused([&] { return caravan::agent::run(options, fd.get()); });
   });
+  log->finish();
   if (result) return *result;
-  fmt::print(stderr, "caravan-agent: {}\n", result.error().message);
+  spdlog::set_pattern("caravan-agent: %v");
+  spdlog::error("{}", result.error().message);
   return static_cast<int>(result.error().code);
 }

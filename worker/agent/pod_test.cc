@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
@@ -33,6 +34,36 @@ std::string text_of(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+// Takes nothing more, and nobody reads it.
+Pipe full_pipe() {
+  Pipe pipe = make_pipe().value();
+  const int end = pipe.write_end.get();
+  const int flags = fcntl(end, F_GETFL);
+  fcntl(end, F_SETFL, flags | O_NONBLOCK);
+  const std::string page(4096, '\n');
+  while (write(end, page.data(), page.size()) > 0) {
+  }
+  fcntl(end, F_SETFL, flags);
+  return pipe;
+}
+
+// As long as somebody may write.
+std::string rest_of(const UniqueFd& read_end) {
+  std::string text;
+  char page[4096];
+  for (ssize_t count = 0; (count = read(read_end.get(), page, sizeof page)) > 0;)
+    text.append(page, static_cast<std::size_t>(count));
+  return text;
+}
+
+bool blocks(pid_t process, int signal) {
+  const std::string status = text_of(fmt::format("/proc/{}/status", process));
+  const std::string_view field = "SigBlk:";
+  const auto at = status.find(field);
+  if (at == std::string::npos) return false;
+  return (std::stoull(status.substr(at + field.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
 }
 
 class PodTest : public ::testing::Test {
@@ -207,6 +238,48 @@ TEST_F(PodTest, AnAgentWithTheCertificateOfAnotherNodeIsNotTakenForTheCoordinato
   const Process zero = start_node_zero("tls-2");
   Process one = start_node_one("tls-1", {"--rejoin-timeout-seconds", "1"});
   EXPECT_EQ(one.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable));
+}
+
+// Help that nobody reads stands for all that an agent does before it begins.
+TEST_F(PodTest, SignalsAreKeptFromTheStart) {
+  const Pipe unread = full_pipe();
+  const Process agent = Process::spawn({.program = test::program_folder() + "/caravan-agent",
+                                        .arguments = {"--help"},
+                                        .stdout_fd = unread.write_end.get()})
+                            .value();
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!blocks(agent.pid(), SIGTERM) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_TRUE(blocks(agent.pid(), SIGTERM));
+}
+
+TEST_F(PodTest, AJobWhoseLogNobodyReadsEnds) {
+  Pipe unread = full_pipe();
+  log_ = std::move(unread.write_end);
+  job_ = testing::scripted_job(1, 1, 20);
+  Process zero = start_node_zero();
+  EXPECT_EQ(zero.wait().exit_code, 0);
+}
+
+TEST_F(PodTest, WhoeverReadsTheLogAgainWhenAnAgentEndsHearsWhatIsMissing) {
+  Pipe unread = full_pipe();
+  log_ = std::move(unread.write_end);
+  job_ = testing::scripted_job(1, 1, 20);
+  Process zero = start_node_zero();
+  log_.reset();
+  await_file(result_file());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // then all has been said
+  EXPECT_THAT(rest_of(unread.read_end), HasSubstr("lines are missing here"));
+  EXPECT_EQ(zero.wait().exit_code, 0);
+}
+
+TEST_F(PodTest, ASignalEndsAnAgentWhoseLogNobodyReads) {
+  Pipe unread = full_pipe();
+  log_ = std::move(unread.write_end);
+  job_ = testing::scripted_job(1, 1, 1'000'000);
+  Process zero = start_node_zero();
+  await_file(folder_.path() / "work/node-0/attempt-1");
+  zero.signal_group(SIGTERM);
+  EXPECT_EQ(zero.wait().exit_code, static_cast<int>(ExitCode::kLeft));
 }
 
 TEST_F(PodTest, ASignalEndsThePodOfNodeZeroAndNotTheJob) {

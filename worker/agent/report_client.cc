@@ -12,6 +12,8 @@
 #include "common/file_contents.h"
 #include "common/rpc_status.h"
 #include "worker/agent/backoff.h"
+#include "worker/agent/channel_arguments.h"
+#include "worker/agent/defaults.h"
 #include "worker/agent/report_backlog.h"
 
 namespace caravan::agent {
@@ -29,11 +31,7 @@ bool over_tls(const ReportTarget& target) {
 }
 
 grpc::ChannelArguments channel_arguments(const ReportTarget& target) {
-  grpc::ChannelArguments arguments;
-  // A pool of its own: no memory of earlier failures to connect.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A proxy of the pod's environment is for what is outside of the cluster.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  grpc::ChannelArguments arguments = base_channel_arguments(kConnectTimeout);
   if (!over_tls(target)) return arguments;  // a reader on this machine cannot vanish
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(target.ping_period.count()));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(target.ping_period.count()));

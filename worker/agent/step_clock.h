@@ -3,7 +3,7 @@
 // At most stallTimeoutSeconds. Once the attempt has finished three steps, three times as long as they take
 // (the median of the latest), but no less than 30 s. What is no part of most steps, as an evaluation or a
 // checkpoint, is announced by the ranks, and the step that comes later for it may take stallTimeoutSeconds
-// again. Pure.
+// again; so may the end of ranks that have all finished their last step. Pure.
 #pragma once
 
 #include <chrono>

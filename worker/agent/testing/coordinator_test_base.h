@@ -157,7 +157,7 @@ class CoordinatorTestBase : public ::testing::Test {
     AgentMessage message;
     v1alpha1::StepReport& report = *update(message, attempt, rank).mutable_step();
     report.set_step(step);
-    report.set_seconds(0.1);
+    report.set_seconds(step_seconds_);
     report.set_work_seconds(work_seconds);
     if (rank >= 2) report.set_loss(3);
     from(rank / 2, message);
@@ -198,10 +198,14 @@ class CoordinatorTestBase : public ::testing::Test {
     failure.mutable_shortage()->set_used_bytes(took.used_bytes);
     from(rank / 2, message);
   }
-  void finish(int rank, int attempt, int step) {
+  // Its process is still there.
+  void say_finished(int rank, int attempt, int step) {
     AgentMessage message;
     update(message, attempt, rank).mutable_finished()->set_step(step);
     from(rank / 2, message);
+  }
+  void finish(int rank, int attempt, int step) {
+    say_finished(rank, attempt, step);
     die(rank, attempt, 0);
   }
   void run_attempt(int attempt) {
@@ -257,6 +261,7 @@ class CoordinatorTestBase : public ::testing::Test {
   std::optional<CoordinatorState> state_;
   std::map<int, int> joins_;
   std::string agents_version_{version()};
+  double step_seconds_ = 0.1;  // that steps take
   std::vector<std::string> sent_;
   int stall_timeout_seconds_ = 0;  // as the last start of an attempt says
   std::string stop_reason_;        // as the last stop of an attempt says

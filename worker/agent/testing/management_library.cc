@@ -1,6 +1,9 @@
 // A driver's management library with two GPUs, of which the second tells little and the third is lost: what
 // GpuMonitor's tests open in the place of NVIDIA's. Environment MANAGEMENT_LIBRARY_FAILS: it finds no driver.
-// Compiled with TELLS_TEMPERATURE_ALONE it has none of the other functions that tell of a device.
+// MANAGEMENT_LIBRARY_HANGS_WITH: it hangs as long as there is that file. Compiled with
+// TELLS_TEMPERATURE_ALONE it has none of the other functions that tell of a device.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -22,20 +25,24 @@ bool is_first(const void* device) {
   return kSuccess;
 }
 
+void hang_if_told() {
+  const char* const file = std::getenv("MANAGEMENT_LIBRARY_HANGS_WITH");
+  while (file != nullptr && access(file, F_OK) == 0) usleep(1000);
+}
+
 }  // namespace
 
 extern "C" {
 
 int nvmlInit_v2() {
+  hang_if_told();
   return std::getenv("MANAGEMENT_LIBRARY_FAILS") == nullptr ? kSuccess : kDriverNotLoaded;
-}
-int nvmlShutdown() {
-  return kSuccess;
 }
 const char* nvmlErrorString(int error) {
   return error == kDriverNotLoaded ? "Driver Not Loaded" : "Unknown Error";
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
+  hang_if_told();
   *count = 3;
   return kSuccess;
 }
