@@ -20,7 +20,8 @@ ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMem
 FIELDS_THAT_NEVER_CHANGE = ("checkpoint", "training", "parallelism", "resources", "activationCheckpointing", "everySteps", "keepLast")
 PANELS = {"timeseries", "stat", "gauge", "bargauge", "table", "text"}
 # Metrics of the reference that no board and no rule reads, each with the reason.
-UNUSED = {"caravan_service_jobs": "how much a replica holds, which is no sign of trouble"}
+UNUSED = {"caravan_service_jobs": "how much a replica holds, which is no sign of trouble",
+          "caravan_clock_difference_seconds": "zero as a rule, and the operator's log warns where it is not"}
 NAMES = re.compile(r"\b(?:caravan|controller_runtime|workqueue|stale_sync|rest_client|grpc_server|leader_election)_\w+")
 
 

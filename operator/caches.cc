@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kube/watch/change_filter.h"
+#include "operator/api/job_object.h"
 #include "operator/api/names.h"
 #include "operator/kept_fields.h"
 #include "operator/view/object_fields.h"
@@ -48,6 +49,11 @@ bool lacks_something_else(const kube::Json& scheduled) {
          (says(kNoVolumeThere) && std::ranges::none_of(kNodeIsFull, says));
 }
 
+kube::Json plan_of(const kube::Json& job) {
+  const kube::Json* plan = kube::find(job, {"status", "plan"});
+  return plan == nullptr ? kube::Json() : *plan;
+}
+
 std::string created_at(const kube::Json& job) {
   return kube::text_at(job, {"metadata", "creationTimestamp"});
 }
@@ -65,6 +71,13 @@ bool waits_for_machines(const kube::Json& job) {
   const bool has_quota = kube::flag_at(job, {"status", "gang", "admitted"});
   return goes_on && !has_quota && has_condition(job, conditions::kScheduled, "False") &&
          !lacks_something_else(*condition_of(job, conditions::kScheduled));
+}
+
+bool is_status_mended(const kube::Json& before, const kube::Json& after) {
+  const bool waits_for_plan = has_condition(before, conditions::kPlanned, "False") &&
+                              !has_condition(after, conditions::kPlanned, "True");
+  if (waits_for_plan && plan_of(before) != plan_of(after)) return true;
+  return !read_job_but_spec(before).unreadable_status.empty();
 }
 
 WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer& observer,
@@ -133,11 +146,7 @@ void WatchedCaches::on_job(const kube::Change& change) {
     if (change.after) facts_[kube::uid_of(after)] = read_facts(after);
   }
   if (!change.after) forget_(kube::uid_of(before));
-  // A status that keeps a job from being planned is mended by hand, as its message advises.
-  const bool may_be_mended =
-      change.before && change.after && has_condition(before, conditions::kPlanned, "False") &&
-      kube::find(before, {"status", "plan"}) != nullptr && kube::find(after, {"status", "plan"}) == nullptr;
-  if (may_be_mended || is_more_than_status(change)) enqueue_(key);
+  if (is_more_than_status(change) || is_status_mended(before, after)) enqueue_(key);
 }
 
 // Also of an earlier job of the same name: the present one may wait for it to be gone.
@@ -175,23 +184,6 @@ std::vector<std::string> WatchedCaches::unsynced() const {
     if (informer->awaits_list()) plurals.push_back(informer->path().resource.plural);
   }
   return plurals;
-}
-
-std::vector<CacheState> WatchedCaches::states() const {
-  std::vector<CacheState> states;
-  for (const kube::Informer* informer : all_) {
-    if (!informer->synced()) continue;
-    states.push_back({.plural = informer->path().resource.plural,
-                      .resource_version = informer->store().resource_version(),
-                      .age = clock_.now() - informer->heard_at()});
-  }
-  return states;
-}
-
-Clock::Duration WatchedCaches::stuck_for() const {
-  Clock::Duration longest = Clock::Duration::zero();
-  for (const kube::Informer* informer : all_) longest = std::max(longest, informer->stuck_for());
-  return longest;
 }
 
 std::optional<JobFacts> WatchedCaches::facts_of(const kube::ObjectKey& key, const std::string& uid) const {

@@ -14,22 +14,20 @@
 #include <vector>
 
 #include "kube/watch/informer.h"
+#include "operator/cache_state.h"
 #include "operator/controller/observe.h"
 #include "operator/service/report_check.h"
 #include "operator/waiting_jobs.h"
 
 namespace caravan::controller {
 
-// How far the copy of one resource is.
-struct CacheState {
-  std::string plural;
-  std::string resource_version;
-  Clock::Duration age;  // since the server last told anything of it
-};
-
 // For machines that it could use now: not for a queue, an administrator, or what somebody else has to make
 // first.
 bool waits_for_machines(const kube::Json& job);
+
+// That somebody has changed by hand what the operator waited for, as its messages advise: a status that could
+// not be read, or the plan of a job that has none it can follow.
+bool is_status_mended(const kube::Json& before, const kube::Json& after);
 
 class WatchedCaches {
  public:
@@ -53,9 +51,9 @@ class WatchedCaches {
   // False when no page of a list that is awaited has come for that long, or a stop was requested before.
   bool wait_while_pages_come(const std::stop_token& stop, Clock::Duration patience);
   std::vector<std::string> unsynced() const;  // by the plural of their resource: what is waited for
-  std::vector<CacheState> states() const;     // of those that are filled
-  Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
-  Caches stores() const;                      // without those of queues
+  std::vector<CacheState> states() const { return states_of(all_, clock_.now()); }
+  Clock::Duration stuck_for() const { return longest_stuck(all_); }
+  Caches stores() const;  // without those of queues
   // Nothing when no job of that name and UID is known. Asked with every report: it reads no object.
   std::optional<JobFacts> facts_of(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;

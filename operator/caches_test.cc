@@ -1,4 +1,4 @@
-// Which jobs others let go first, since these wait for machines.
+// Which jobs others let go first, since these wait for machines, and which changes of a status are news.
 #include "operator/caches.h"
 
 #include <gtest/gtest.h>
@@ -66,6 +66,37 @@ TEST(JobsThatWaitForMachines, HaveNoneFromAQueue) {
   EXPECT_FALSE(waits_for_machines(job));
   job.at("status").as_object()["gang"] = kube::JsonObject{{"givenBack", 1}};
   EXPECT_TRUE(waits_for_machines(job));
+}
+
+kube::Json job_with_status(const std::string& status) {
+  kube::Json job = job_object();
+  job.as_object()["status"] = kube::parse_json(status, "status").value();
+  return job;
+}
+
+// Refused, or followed.
+kube::Json planned_job(const char* planned, const std::string& plan) {
+  kube::Json job = job_with_status(R"({"plan": )" + plan + "}");
+  job.at("status").as_object()["conditions"] =
+      kube::JsonArray{condition_of_job(conditions::kPlanned, planned, "Test", "")};
+  return job;
+}
+
+TEST(StatusMended, ByHandLetsARefusedJobBePlanned) {
+  const kube::Json refused = planned_job("False", R"({"tensor": 2, "document": "damaged"})");
+  for (const char* mended : {R"({"tensor": 2})", R"({"tensor": 4, "document": "damaged"})", "{}", "null"})
+    EXPECT_TRUE(is_status_mended(refused, planned_job("False", mended))) << mended;
+  EXPECT_TRUE(is_status_mended(refused, job_object())) << "the whole status is gone";
+  EXPECT_FALSE(is_status_mended(refused, refused));
+  EXPECT_FALSE(is_status_mended(planned_job("True", R"({"tensor": 2})"), planned_job("True", "{}")));
+  EXPECT_FALSE(is_status_mended(planned_job("False", "{}"), planned_job("True", R"({"tensor": 2})")))
+      << "that is the operator's own";
+}
+
+TEST(StatusMended, ByHandCanBeReadAgain) {
+  const kube::Json readable = job_with_status(R"({"attempt": 1})");
+  EXPECT_TRUE(is_status_mended(job_with_status(R"({"attempt": "many"})"), readable));
+  EXPECT_FALSE(is_status_mended(readable, job_with_status(R"({"attempt": 2})")));
 }
 
 }  // namespace

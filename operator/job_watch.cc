@@ -1,6 +1,6 @@
 #include "operator/job_watch.h"
 
-#include <algorithm>
+#include <iterator>
 
 namespace caravan::controller {
 
@@ -40,6 +40,12 @@ Caches JobWatch::stores() const {
   Caches stores = caches_.stores();
   stores.queue = &queues_.caches();
   return stores;
+}
+
+std::vector<CacheState> JobWatch::cache_states() const {
+  std::vector<CacheState> states = caches_.states();
+  std::ranges::move(queues_.states(), std::back_inserter(states));
+  return states;
 }
 
 void JobWatch::add_position(const CallContext& context, const Job& job, QueueView& view) {

@@ -5,8 +5,10 @@
 // threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "kube/queue/work_queue.h"
 #include "operator/caches.h"
@@ -38,6 +40,8 @@ class JobWatch {
 
   // Of everything that is watched; they live as long as this.
   Caches stores() const;
+  std::vector<CacheState> cache_states() const;
+  Clock::Duration stuck_for() const { return std::max(caches_.stuck_for(), queues_.stuck_for()); }
   // Adds the Workload's place in its queue.
   void add_position(const CallContext& context, const Job& job, QueueView& view);
 

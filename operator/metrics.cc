@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <prometheus/counter.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "operator/clock_warning.h"
 #include "operator/job_series.h"
 #include "serving/log.h"
 
@@ -120,6 +122,15 @@ struct Metrics::Series {
   Counter& held_up_reports =
       counters("caravan_reports_held_up_total", "Reports that came faster than a coordinator is read")
           .Add({});
+  prometheus::Gauge& clock_ahead =
+      prometheus::BuildGauge()
+          .Name("caravan_clock_difference_seconds")
+          .Help(
+              "By how much this machine's clock is ahead, at least, of that of the API server that answered "
+              "last; negative: behind")
+          .Register(registry)
+          .Add({});
+  ClockWarning clock_warning;
   mutable std::mutex mutex;
   Sources sources;
 };
@@ -134,6 +145,12 @@ void Metrics::set_sources(Sources sources) {
 
 void Metrics::on_request(std::string_view verb, int code) {
   series_->requests.Add({{"method", std::string(verb)}, {"code", std::to_string(code)}}).Increment();
+}
+
+void Metrics::on_clocks_compared(std::chrono::seconds ahead) {
+  series_->clock_ahead.Set(seconds(ahead));
+  const std::string warning = series_->clock_warning.of(ahead, std::chrono::steady_clock::now());
+  if (!warning.empty()) on_warning(warning);
 }
 
 void Metrics::on_retry(const kube::ApiError& error, std::chrono::milliseconds wait) {

@@ -8,7 +8,7 @@
 
 #include "kube/client/observer.h"
 #include "kube/watch/store.h"
-#include "operator/caches.h"
+#include "operator/cache_state.h"
 #include "operator/job_ledger.h"
 
 namespace caravan::controller {
@@ -31,6 +31,7 @@ class Metrics final : public kube::Observer {
   void set_sources(Sources sources);
 
   void on_request(std::string_view verb, int code) override;
+  void on_clocks_compared(std::chrono::seconds ahead) override;
   void on_retry(const kube::ApiError& error, std::chrono::milliseconds wait) override;
   void on_relist(std::string_view plural) override;
   void on_watch_opened(std::string_view plural) override;

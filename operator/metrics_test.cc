@@ -187,6 +187,7 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
                              return std::vector<CacheState>{{"pods", "1234", 5s}};
                            }});
   metrics.on_request("GET", 200);
+  metrics.on_clocks_compared(-5s);
   metrics.on_taken(20ms);
   metrics.on_reconciled(kube::ReconcileEnd::kException, 1ms, 100us);
   metrics.on_planned(50ms);
@@ -204,7 +205,7 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
         R"(caravan_reconcile_cpu_seconds_bucket{controller="llamatrainingjob",le="0.0001"} 1)",
         R"(caravan_plan_seconds_count 1)", R"(grpc_code="UNAUTHENTICATED")",
         R"(grpc_service="caravan.v1alpha1.JobReports")", R"(grpc_server_handling_seconds_count)",
-        R"(caravan_cache_resource_version{resource="pods"} 1234)",
+        R"(caravan_clock_difference_seconds -5)", R"(caravan_cache_resource_version{resource="pods"} 1234)",
         R"(caravan_cache_age_seconds{resource="pods"} 5)",
         R"(leader_election_master_status{name="llamatrainingjob"} 1)"}) {
     EXPECT_THAT(text, HasSubstr(line));

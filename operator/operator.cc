@@ -109,7 +109,7 @@ class Operator {
             .queue_oldest_seconds =
                 [this] { return std::chrono::duration<double>(jobs_.queue().oldest_wait()).count(); },
             .is_leader = [this] { return leadership_.may_write(); },
-            .caches = [this] { return jobs_.caches().states(); }};
+            .caches = [this] { return jobs_.cache_states(); }};
   }
 
   PageContents page_contents() {
@@ -121,7 +121,7 @@ class Operator {
   Pulse pulse() {
     return {.election_gets_on = leadership_.gets_on(),
             .reconcile = jobs_.queue().longest_run(),
-            .cache = jobs_.caches().stuck_for(),
+            .cache = jobs_.stuck_for(),
             .event = events_.longest_run(),
             .review = services_.longest_review()};
   }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "operator/api/names.h"
 #include "operator/kept_fields.h"
 #include "serving/log.h"
@@ -50,6 +48,10 @@ std::unique_ptr<kube::Informer> QueueWatch::watch(const kube::Resource& resource
                                           });
 }
 
+std::array<kube::Informer*, 4> QueueWatch::all() const {
+  return {workloads_.get(), flavors_.get(), workload_priorities_.get(), pod_priorities_.get()};
+}
+
 void QueueWatch::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -62,9 +64,8 @@ void QueueWatch::run(const std::stop_token& stop) {
     clock_.sleep_until(clock_.now() + kAskAgain, stop);
   }
   if (stop.stop_requested()) return;
-  const std::array all{workloads_.get(), flavors_.get(), workload_priorities_.get(), pod_priorities_.get()};
-  for (kube::Informer* informer : all) informer->start();
-  for (kube::Informer* informer : all) {
+  for (kube::Informer* informer : all()) informer->start();
+  for (kube::Informer* informer : all()) {
     while (!informer->wait_until_synced({.stop = stop, .deadline = clock_.now() + kFilled})) {
       if (stop.stop_requested()) return;
       const std::string& plural = informer->path().resource.plural;

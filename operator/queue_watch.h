@@ -5,6 +5,7 @@
 // keeps it from being known is told. Safe from several threads.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "kube/watch/informer.h"
+#include "operator/cache_state.h"
 #include "operator/controller/observe.h"
 
 namespace caravan::controller {
@@ -31,6 +33,8 @@ class QueueWatch {
   // For the leader alone: what is read is then as new as its election.
   void start();
   const QueueCaches& caches() const { return caches_; }
+  std::vector<CacheState> states() const { return states_of(all(), clock_.now()); }
+  Clock::Duration stuck_for() const { return longest_stuck(all()); }
 
  private:
   using Api = QueueView::Api;
@@ -41,6 +45,7 @@ class QueueWatch {
     std::string trouble = {};
     bool operator==(const Answer&) const = default;
   };
+  std::array<kube::Informer*, 4> all() const;
   void run(const std::stop_token& stop);
   Answer ask(const CallContext& context);
   void become(Answer answer);

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "common/testing/manual_clock.h"
 #include "kube/config/base64.h"
 #include "operator/api/names.h"
 #include "operator/testing/model_cluster.h"
+#include "operator/testing/settable_clock.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -21,6 +21,9 @@ constexpr hours kDay{24};
 
 class ServiceCertificateTest : public ::testing::Test {
  protected:
+  // Certificates are valid from the time of the machine on.
+  ServiceCertificateTest() { clock_.set(std::chrono::system_clock::now()); }
+
   // By an operator that knows what the cluster holds and nothing else.
   Status look(const std::vector<std::string>& names = {"caravan-service.team.svc", "192.0.2.7"}) {
     ServiceCertificate keeper(client_, clock_, {.name_space = "team", .names = names});
@@ -52,24 +55,7 @@ class ServiceCertificateTest : public ::testing::Test {
     put_secret(kCertificatesType, std::move(data));
   }
 
-  // Certificates are valid from the time of the machine, whatever the clock of the test says.
-  class FromNowOn final : public Clock {
-   public:
-    TimePoint now() const override { return hand_.now(); }
-    WallTime wall_now() const override { return begin_ + (hand_.wall_now() - hand_begin_); }
-    bool wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable_any& changed, TimePoint until,
-                    const std::stop_token& stop, const std::function<bool()>& ready) override {
-      return hand_.wait_until(lock, changed, until, stop, ready);
-    }
-    caravan::testing::ManualClock& hand() { return hand_; }
-
-   private:
-    caravan::testing::ManualClock hand_;
-    const WallTime hand_begin_ = hand_.wall_now();
-    const WallTime begin_ = std::chrono::system_clock::now();
-  };
-
-  FromNowOn clock_;
+  SettableClock clock_;
   NoCredentials credentials_;
   kube::Observer observer_;
   ModelApi api_;

@@ -37,7 +37,7 @@ def headline():
                  f"max(workqueue_longest_wait_seconds{{{QUEUE}}})", thresholds(GREEN, (5, YELLOW), (60, RED)))),
         (3, stat("API errors", "Part of the calls of the API server that had an error as their answer, or none. Conflicts (409) are normal.", "percentunit",
                  f"({errors} or vector(0)) / {calls}", thresholds(GREEN, (0.05, YELLOW), (0.25, RED)), decimals=1)),
-        (3, stat("Caches behind", "Since the API server last told the most silent cache anything. Watches are told something every minute or so.", "s",
+        (3, stat("Caches behind", "Since the API server last told the most silent cache anything. Watches are told something every minute or so. Once Kueue is uninstalled nothing tells of its objects: start the operator anew.", "s",
                  f"max(caravan_cache_age_seconds{{{HERE}}})", thresholds(GREEN, (300, YELLOW), (900, RED)))),
         (3, stat("Panics", "Reconciles that threw, ever. Each is a bug worth a report.", "none",
                  f"sum(controller_runtime_reconcile_panics_total{{{NAME}}})", thresholds(GREEN, (1, RED))))]

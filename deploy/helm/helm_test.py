@@ -69,8 +69,15 @@ class OnAServer(unittest.TestCase):
         self.assertEqual(200, answer.status, answer.message())
         return answer.body
 
+    def operator(self) -> dict:
+        """Its container."""
+        return self.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]
+
     def arguments(self) -> list[str]:
-        return self.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["args"]
+        return self.operator()["args"]
+
+    def tag(self) -> str:
+        return self.operator()["image"].rpartition(":")[2]
 
     def columns(self) -> list[str]:
         [version] = self.get(DEFINITION)["spec"]["versions"]
@@ -97,7 +104,8 @@ class Paths(OnAServer):
     def walk(self, which: str) -> None:
         self.addCleanup(self.remove)
         release = Release(which)
-        release.run("install", self.chart_before(), "--set", "workers.agentPatienceSeconds=60,service.enabled=true")
+        release.run("install", self.chart_before(), "--set",
+                    "images.tag=old,workers.agentPatienceSeconds=60,service.enabled=true")
         self.assertIn("--agent-patience-seconds=60", self.arguments())
         self.assertIn("Starts", self.columns())
 
@@ -111,11 +119,17 @@ class Paths(OnAServer):
 
         release.run("upgrade", CHART, "--reset-values", "--set", "service.enabled=true")
         self.assertNotIn("--agent-patience-seconds=60", self.arguments())
+        self.assertNotEqual("old", self.tag())
         self.assertIn("Restarts", self.columns(), "the definition was not upgraded")
         self.assertEqual("one", self.get(LEASE)["spec"]["holderIdentity"], "the upgrade took the lease away")
         self.assertEqual("a2V5", self.get(CERTIFICATE)["data"]["tls.key"], "the upgrade took the certificate away")
 
+        # The operator first, the definition last.
+        release.run("upgrade", CHART, "--reset-then-reuse-values", "--set", "images.tag=old")
+        self.assertEqual("old", self.tag())
+        self.assertIn("Restarts", self.columns(), "the definition was taken back before its operator")
         release.run("rollback", "1")
+        self.assertEqual("old", self.tag(), "the rollback took the newer operator back in")
         self.assertIn("--agent-patience-seconds=60", self.arguments())
         self.assertIn("Starts", self.columns())
         self.assertEqual("one", self.get(LEASE)["spec"]["holderIdentity"], "the rollback took the lease away")

@@ -37,6 +37,15 @@ std::optional<microseconds> fraction_minus_offset(std::string_view rest) {
   return std::nullopt;
 }
 
+// Of UTC, within what nanoseconds can count, so that differences and sums can, too.
+std::optional<Clock::WallTime> parse_utc(std::string_view text, const char* format) {
+  std::tm utc{};
+  const std::string copy(text);
+  const char* end = strptime(copy.c_str(), format, &utc);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return Clock::WallTime(std::chrono::seconds(std::clamp<std::time_t>(timegm(&utc), 0, kLatestSecond)));
+}
+
 }  // namespace
 
 std::string to_timestamp(Clock::WallTime time) {
@@ -53,15 +62,14 @@ std::string to_timestamp(Clock::WallTime time) {
 std::optional<Clock::WallTime> parse_timestamp(std::string_view text) {
   constexpr std::size_t kToTheSecond = 19;
   if (text.size() <= kToTheSecond) return std::nullopt;
-  std::tm utc{};
-  const std::string date(text.substr(0, kToTheSecond));
-  const char* end = strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
-  if (end == nullptr || *end != '\0') return std::nullopt;
+  const auto seconds = parse_utc(text.substr(0, kToTheSecond), "%Y-%m-%dT%H:%M:%S");
   const auto rest = fraction_minus_offset(text.substr(kToTheSecond));
-  if (!rest) return std::nullopt;
-  // Within what nanoseconds can count, so that differences and sums can, too.
-  const auto seconds = std::clamp<std::time_t>(timegm(&utc), 0, kLatestSecond);
-  return Clock::WallTime(std::chrono::seconds(seconds)) + *rest;
+  if (!seconds || !rest) return std::nullopt;
+  return *seconds + *rest;
+}
+
+std::optional<Clock::WallTime> parse_http_date(std::string_view text) {
+  return parse_utc(text, "%a, %d %b %Y %H:%M:%S GMT");
 }
 
 }  // namespace caravan::kube

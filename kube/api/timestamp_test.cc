@@ -37,5 +37,11 @@ TEST(Timestamp, RefusesWhatIsNone) {
   }
 }
 
+TEST(HttpDate, IsReadToTheSecond) {
+  EXPECT_EQ(parse_http_date("Tue, 14 Nov 2023 22:13:20 GMT"), kTime - 250ms);
+  for (const std::string_view text : {"", "2023-11-14T22:13:20Z", "Tue, 14 Nov 2023 22:13:20", "yesterday"})
+    EXPECT_FALSE(parse_http_date(text)) << text;
+}
+
 }  // namespace
 }  // namespace caravan::kube

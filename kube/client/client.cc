@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <iterator>
 
 #include "kube/api/object.h"
+#include "kube/api/timestamp.h"
 
 namespace caravan::kube {
 namespace {
 
 constexpr std::chrono::seconds kWatchMargin{5};
+// Within so long the Date of an answer was written, or it tells nothing of our clock.
+constexpr std::chrono::seconds kTellingSpan{2};
 // Bodies of errors are short; what is longer is no Status.
 constexpr std::size_t kLongestError = std::size_t{64} << 10;
 
@@ -54,6 +58,19 @@ bool is_object_name(std::string_view name) {
 
 bool is_success(int status) {
   return status >= 200 && status < 300;
+}
+
+// By how much our clock is ahead, at least: Date is in whole seconds, and was written while the call was
+// under way. Nothing: the server does not say, or took too long to tell.
+std::optional<std::chrono::seconds> clock_ahead(const HttpHead& head, Clock::WallTime sent,
+                                                Clock::WallTime received) {
+  using std::chrono::seconds;
+  const auto date = parse_http_date(header(head.headers, "Date"));
+  if (!date) return std::nullopt;
+  const auto least = sent - (*date + seconds(1));
+  const auto most = std::max(least, received - *date);
+  if (most - least > kTellingSpan) return std::nullopt;
+  return std::chrono::duration_cast<seconds>(std::clamp(Clock::WallTime::duration::zero(), least, most));
 }
 
 std::string read_error_body(const CallContext& context, HttpStream& stream) {
@@ -304,8 +321,10 @@ bool Client::forget_credentials(const ApiError& error, const std::string& token)
 ApiResult<HttpResponse> Client::exchange(const CallContext& caller, const CallContext& bounded,
                                          const Call& call, const std::string& token) {
   const Clock::TimePoint began = clock_.now();
+  const Clock::WallTime sent = clock_.wall_now();
   auto response = transport_.call(bounded, request_of(call, token));
   tell(caller, began, call.verb(), response ? response->head.status : 0);
+  if (response) compare_clocks(response->head, sent);
   if (!response) {
     response.error().message = fmt::format("{}: {}", call.name(), response.error().message);
   } else if (!is_success(response->head.status)) {
@@ -335,6 +354,10 @@ void Client::tell(const CallContext& caller, Clock::TimePoint began, std::string
   const bool has_ended = caller.stop.stop_requested() || caller.deadline <= now;
   if (code == 0 && has_ended && now - began < kFairChance) return;
   observer_.on_request(verb, code);
+}
+
+void Client::compare_clocks(const HttpHead& head, Clock::WallTime sent) {
+  if (const auto ahead = clock_ahead(head, sent, clock_.wall_now())) observer_.on_clocks_compared(*ahead);
 }
 
 HttpRequest Client::request_of(const Call& call, const std::string& token) const {

@@ -3,8 +3,9 @@
 // Every call but watch ends within the call time-out of the options, retries included, which begins once
 // there are credentials: a user may have to log in for them. Throttling (429) and 5xx are waited out as
 // retry.h says, and after 401, or a certificate that is not trusted, the credentials are read again once.
-// Errors name the call. `may_write` is asked for each write right before its bytes leave, by the transport's
-// thread, so that a leader that lost its lease cannot write. Safe to use from several threads.
+// Errors name the call. The Date of each answer that came within a second is held against our own clock, for
+// the observer. `may_write` is asked for each write right before its bytes leave, by the transport's thread,
+// so that a leader that lost its lease cannot write. Safe to use from several threads.
 #pragma once
 
 #include <functional>
@@ -132,6 +133,7 @@ class Client {
   // trusted, files that the transport reads again.
   bool forget_credentials(const ApiError& error, const std::string& token);
   void tell(const CallContext& caller, Clock::TimePoint began, std::string_view verb, int code);
+  void compare_clocks(const HttpHead& head, Clock::WallTime sent);
   HttpRequest request_of(const Call& call, const std::string& token) const;
   bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);
 

@@ -25,6 +25,9 @@ class Observer {
   // Each try of a call; `code` is 0 when the server did not answer. Left out is what its caller ended before
   // kFairChance was over.
   virtual void on_request(std::string_view /*verb*/, int /*code*/) {}
+  // By how much this machine's wall clock is ahead of the server's at least, as an answer tells; negative: it
+  // is behind. Of several servers each answers by its own clock.
+  virtual void on_clocks_compared(std::chrono::seconds /*ahead*/) {}
   // A call is tried again after `wait`; the error names the call and tells who throttles it.
   virtual void on_retry(const ApiError& /*error*/, std::chrono::milliseconds /*wait*/) {}
   virtual void on_relist(std::string_view /*plural*/) {}

@@ -49,8 +49,7 @@ Result<std::vector<Document>> read_files(const std::vector<std::string>& files, 
     documents.push_back({.file = fs::absolute(file), .content = std::move(*content)});
   }
   if (documents.empty()) {
-    return bad_input(
-        fmt::format("no kubeconfig at {}: set KUBECONFIG or name a file", fmt::join(files, ", ")));
+    return bad_input(fmt::format("no kubeconfig at {}", fmt::join(files, ", ")));
   }
   return documents;
 }

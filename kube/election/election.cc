@@ -66,8 +66,7 @@ class Step {
     state_.lease = std::move(read.lease);
     const std::string holder = holder_of(state_.lease);
     if (state_.leading) {
-      if (holder != state_.config.identity && holder != kUnknownHolder)
-        return step_down(fmt::format("the lease is held by '{}'", holder));
+      if (is_of_another(holder)) return step_down(fmt::format("the lease is held by '{}'", holder));
       return too_late() ? step_down("the lease could not be renewed in time") : write();
     }
     const bool is_free = holder.empty() && !state_.replaced;
@@ -93,6 +92,11 @@ class Step {
   }
 
  private:
+  // And not of nobody: whoever makes a missing lease, or installs it anew, names no leader.
+  bool is_of_another(const std::string& holder) const {
+    return !holder.empty() && holder != kUnknownHolder && holder != state_.config.identity;
+  }
+
   bool too_late() const { return moment_.now >= state_.leader_until; }
 
   bool expired() const {

@@ -6,7 +6,8 @@
 // Whoever takes a lease has watched one and the same record for that long, or its holder gave it back. So a
 // lease that is missing is made with an unknown holder, and waited for like any other: its leader may be
 // alive, and takes it back or makes it anew while its own time lasts. An installation that brings its lease,
-// without a holder, has its first leader at once; who has seen it held before waits for that one too.
+// without a holder, has its first leader at once; who has seen it held before waits for that one too, and who
+// led before takes it back.
 //
 // This is not fencing: writes are protected besides by resourceVersions and deterministic names. Losing is
 // final: the process is to exit.

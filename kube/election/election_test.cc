@@ -244,6 +244,28 @@ TEST_F(Election, ALeaderTakesBackALeaseThatACandidateMadeAfterItsDeletion) {
   EXPECT_FALSE(b_.may_write(now_ + 16s)) << "the record has changed since b made it";
 }
 
+TEST_F(Election, ALeaderTakesBackALeaseThatIsInstalledAnew) {
+  a_.tick(now_);
+  b_.tick(now_);
+  server_.remove();
+  server_.install();
+  EXPECT_FALSE(steps_down(a_.tick(now_ + 2s)));
+  EXPECT_EQ(server_.holder(), "a");
+  EXPECT_TRUE(a_.may_write(now_ + 11s));
+  b_.tick(now_ + 2s);
+  EXPECT_FALSE(b_.may_write(now_ + 2s));
+}
+
+TEST_F(Election, ALeaderThatFindsItsLeaseInstalledAnewTooLateStepsDown) {
+  a_.tick(now_);
+  server_.remove();
+  server_.install();
+  a_.feed(ElectionTick{}, now_ + 9s);
+  const ElectionAction action = a_.feed(LeaseRead{server_.lease()}, now_ + 10s);
+  ASSERT_TRUE(steps_down(action));
+  EXPECT_EQ(std::get<StepDown>(action).why, "the lease could not be renewed in time");
+}
+
 TEST_F(Election, ALeaderWhoseLeaseWasDeletedAndThatIsPausedHasNoSuccessorInItsTime) {
   a_.tick(now_);
   server_.remove();

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <span>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "operator/api/conditions.h"
@@ -24,17 +27,28 @@ kube::ResourcePath path_of(const Job& job, const kube::Resource& resource) {
   return {.resource = resource, .name_space = job.key.name_space};
 }
 
+// What no API server can mend by itself, though it calls it an error of its own.
+struct Blockage {
+  std::string_view words;  // in its message
+  std::string_view advice;
+};
+constexpr std::array<Blockage, 2> kBlockages{
+    {{"failed calling webhook",
+      "see whether the program behind that webhook runs, or remove its webhook configuration"},
+     {"field not declared in schema",
+      "the definition of that resource is older than this operator: apply the one that came with it, or take "
+      "the operator back first"}}};
+
 tl::unexpected<ExecuteError> failed(const kube::ApiError& error) {
   constexpr int kTooManyRequests = 429;
   const bool refused = error.kind == kube::ErrorKind::kStatus && error.code >= 400 && error.code < 500 &&
                        error.code != kTooManyRequests && !error.is_conflict() && !error.is_unauthorized();
-  // What no API server can mend by itself, though it calls it an error of its own.
-  const bool blocked = error.message.find("failed calling webhook") != std::string::npos;
-  if (!blocked) return tl::unexpected(ExecuteError{.message = error.message, .refused = refused});
-  return tl::unexpected(ExecuteError{
-      .message = error.message + "; see whether the program behind that webhook runs, or remove its "
-                                 "webhook configuration",
-      .refused = true});
+  for (const auto& [words, advice] : kBlockages) {
+    if (error.message.find(words) != std::string::npos)
+      return tl::unexpected(
+          ExecuteError{.message = fmt::format("{}; {}", error.message, advice), .refused = true});
+  }
+  return tl::unexpected(ExecuteError{.message = error.message, .refused = refused});
 }
 
 // The server may have filled in more.
@@ -201,11 +215,21 @@ Executor::Done Executor::carry_out_at_once(const Task& task, std::span<const Eff
     helpers_.release();
   };
   std::vector<std::jthread> helpers;
+  const auto add_helper = [&] {
+    if (!helpers_.try_acquire()) return false;
+    try {
+      helpers.emplace_back(help);
+    } catch (const std::system_error&) {  // the machine has no thread left
+      helpers_.release();
+      return false;
+    }
+    return true;
+  };
   std::unique_lock lock(mutex);
   do {
     while (helpers.size() + 1 < std::min(width, effects.size()) && next + 1 < effects.size() &&
-           helpers_.try_acquire())
-      helpers.emplace_back(help);
+           add_helper()) {
+    }
   } while (do_one(lock));
   lock.unlock();
   helpers.clear();

@@ -76,7 +76,8 @@ Verdict judge_time_to_live(const v1alpha1::JobSpec& spec, const v1alpha1::JobSta
 Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, TimePoint now) {
   const auto finished = to_time(status.completion_time());
   Verdict verdict = judge_time_to_live(seen.job.spec, status, now);
-  if (!verdict.effects.empty()) return verdict;
+  // With the job goes its Workload, and with that the quota for machines that its pods may still use.
+  if (!verdict.effects.empty() && !holds_machines(seen.pods, now)) return verdict;
   verdict.effects = tell_of_end(seen, status, now);
   verdict.look_again = sooner(verdict.look_again, until_gone(seen.pods, now));
   const bool is_known = coordinator_knows(seen, status, now);

@@ -21,9 +21,9 @@ Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, Tim
 Verdict judge_time_to_live(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now);
 
 // Of a finished job: its place in a queue is given back, pods of which something still runs are deleted, and
-// the job when ttlSecondsAfterFinished are over. Where its coordinator told of the end, complete or failed,
-// pods that have a machine get a minute to end by themselves; where it waits for the next attempt, it is told
-// to stop, and they get less.
+// the job when ttlSecondsAfterFinished are over and no pod may use a machine any more. Where its coordinator
+// told of the end, complete or failed, pods that have a machine get a minute to end by themselves; where it
+// waits for the next attempt, it is told to stop, and they get less.
 Verdict judge_finished(const Snapshot& snapshot, const v1alpha1::JobStatus& status, TimePoint now);
 
 }  // namespace caravan::controller

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "operator/api/names.h"
+#include "operator/api/wall_time.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/plan_record.h"
@@ -17,6 +18,8 @@ using namespace std::chrono_literals;
 
 // How soon to look again when only the caches are behind; a change that arrives comes first.
 constexpr auto kCachesCatchUp = 100ms;
+// What lasts is told again.
+constexpr auto kTellAgain = 1h;
 
 // UIDs of a job's children that nobody has deleted, as far as the cache knows.
 void add_kept(const kube::Store& children, const std::string& name_space, const std::string& job_uid,
@@ -53,7 +56,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     return kube::Action::done();
   }
   const std::string uid(object->uid());
-  const TimePoint known_since = know(key, uid);
+  const Clock::TimePoint known_since = know(key, uid);
   if (!caches_are_current(key.name_space, uid)) {
     outside_.put_off();
     return kube::Action::requeue(kCachesCatchUp);
@@ -62,22 +65,39 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
   std::optional<Snapshot> snapshot = observe(caches_, claims_, reader_, key);
   if (!snapshot || snapshot->job.uid != uid) return kube::Action::requeue(kCachesCatchUp);
   if (const std::string obstacle = obstacle_of(snapshot->job); !obstacle.empty()) {
-    outside_.record(snapshot->job, {.type = kube::EventType::kWarning,
-                                    .reason = reasons::kUnreadable,
-                                    .action = "Reconcile",
-                                    .text = obstacle});
+    warn(snapshot->job, reasons::kUnreadable, obstacle);
     return tl::unexpected(kube::ReconcileError{.message = obstacle, .terminal = true});
   }
-  if (!settings_.reports_address.empty()) snapshot->reported_to_since = known_since;
+  if (!settings_.reports_address.empty()) snapshot->reported_to_since = wall_time_of(known_since, clock_);
   add_own_knowledge(context, *snapshot);
   const Decision decision = decide_in_turn(*snapshot);
   const Executed executed = executor_.run(context, snapshot->job, decision);
-  if (!executed && !executed.error().status_written) claims_.forget(uid);
   if (executed || executed.error().status_written) {
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
+  } else {
+    claims_.forget(uid);
+    if (executed.error().refused) warn_of_refusal(snapshot->job, executed.error().message);
   }
   remember(uid, decision, executed);
   return after(*snapshot, decision, executed);
+}
+
+// Of what no condition can tell.
+void Reconciler::warn(const Job& job, const char* reason, const std::string& text) {
+  outside_.record(job,
+                  {.type = kube::EventType::kWarning, .reason = reason, .action = "Reconcile", .text = text});
+}
+
+// Of its status, which is tried again within half a minute.
+void Reconciler::warn_of_refusal(const Job& job, const std::string& text) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const Clock::TimePoint now = clock_.now();
+    std::optional<Clock::TimePoint>& told_at = memory_[job.uid].refusal_told_at;
+    if (told_at && now - *told_at < kTellAgain) return;
+    told_at = now;
+  }
+  warn(job, reasons::kStatusRefused, text);
 }
 
 // What does not come from the API server.
@@ -161,8 +181,10 @@ void Reconciler::remember(const std::string& job_uid, const Decision& decision, 
   if (!executed && executed.error().overtaken) return;
   const std::scoped_lock lock(mutex_);
   Memory& memory = memory_[job_uid];
+  const bool is_status_written = executed || executed.error().status_written;
+  if (is_status_written) memory.refusal_told_at.reset();
   if (executed) memory.trouble.clear();
-  if (!executed && executed.error().refused) memory.trouble = executed.error().message;
+  if (!executed && is_status_written && executed.error().refused) memory.trouble = executed.error().message;
   // A batch may have ended before the plan was written.
   const bool is_whole = executed && *executed == Extent::kWhole;
   if (is_whole && !decision.plan_fingerprint.empty()) memory.written_plan = decision.plan_fingerprint;
@@ -170,8 +192,8 @@ void Reconciler::remember(const std::string& job_uid, const Decision& decision, 
 }
 
 // A job that was made anew under the same name is another one.
-TimePoint Reconciler::know(const kube::ObjectKey& key, const std::string& job_uid) {
-  const Known now{job_uid, clock_.wall_now()};
+Clock::TimePoint Reconciler::know(const kube::ObjectKey& key, const std::string& job_uid) {
+  const Known now{job_uid, clock_.now()};
   {
     const std::scoped_lock lock(mutex_);
     const auto [known, is_new] = known_.try_emplace(key, now);

@@ -5,13 +5,15 @@
 // picture; when others changed the job meanwhile, its status is left alone and decided again. A job that has
 // chosen domains of the topology while another did is decided again at once (domain_claims.h). Events leave
 // once the status that they tell of is written, or the repair is made, whatever becomes of the rest; a
-// refusal of the server becomes part of the next snapshot, and so of the job's conditions. A job with more to
-// do than a batch comes again at the end of the queue.
+// refusal of the server becomes part of the next snapshot, and so of the job's conditions; of one of the
+// status itself an event tells, once an hour while it lasts. A job with more to do than a batch comes again
+// at the end of the queue.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "kube/queue/reconcile_loop.h"
@@ -49,17 +51,20 @@ class Reconciler {
   bool caches_are_current(const std::string& name_space, const std::string& job_uid);
   // What is known of a job beside what the API server tells. Lost with the leader.
   struct Memory {
-    std::string trouble;       // why the last change to the cluster was refused
-    std::string written_plan;  // fingerprint; empty: unknown
+    std::string trouble;                              // why the last change to the cluster was refused
+    std::string written_plan;                         // fingerprint; empty: unknown
+    std::optional<Clock::TimePoint> refusal_told_at;  // of the status, which has not been written since
   };
   Memory memory_of(const std::string& job_uid);
+  void warn(const Job& job, const char* reason, const std::string& text);
+  void warn_of_refusal(const Job& job, const std::string& text);
   void add_own_knowledge(const CallContext& context, Snapshot& snapshot);
   Decision decide_in_turn(Snapshot& snapshot);
   tl::expected<kube::Action, kube::ReconcileError> after(const Snapshot& snapshot, const Decision& decision,
                                                          const Executed& executed);
   void remember(const std::string& job_uid, const Decision& decision, const Executed& executed);
   // Since when.
-  TimePoint know(const kube::ObjectKey& key, const std::string& job_uid);
+  Clock::TimePoint know(const kube::ObjectKey& key, const std::string& job_uid);
   void forget(const kube::ObjectKey& key);
 
   Caches caches_;
@@ -75,7 +80,7 @@ class Reconciler {
   std::map<std::string, Memory> memory_;  // by job UID
   struct Known {
     std::string uid;
-    TimePoint since;
+    Clock::TimePoint since;
   };
   std::map<kube::ObjectKey, Known> known_;  // jobs that were seen
 };

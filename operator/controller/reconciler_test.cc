@@ -2,18 +2,43 @@
 #include "operator/controller/reconciler.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "operator/children/pod_placement.h"
 #include "operator/testing/model_cluster.h"
+#include "operator/testing/settable_clock.h"
 
 namespace caravan::controller::testing {
 namespace {
+
+// An API server whose definition of jobs may be older than the operator.
+class OlderDefinition final : public kube::Transport {
+ public:
+  explicit OlderDefinition(kube::Transport& next) : next_(next) {}
+
+  kube::ApiResult<kube::HttpResponse> call(const CallContext& context,
+                                           const kube::HttpRequest& request) override {
+    if (lacks_field && request.target.find("/status?") != std::string::npos)
+      return kube::HttpResponse{.head = {.status = 500}, .body = R"({"kind": "Status", "code": 500, "message":
+          "failed to create typed patch object (team/train): .status.later: field not declared in schema"})"};
+    return next_.call(context, request);
+  }
+  kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext& context,
+                                                          const kube::HttpRequest& request) override {
+    return next_.open(context, request);
+  }
+  bool lacks_field = false;
+
+ private:
+  kube::Transport& next_;
+};
 
 class ReconcilerTest : public ::testing::Test {
  protected:
@@ -28,18 +53,20 @@ class ReconcilerTest : public ::testing::Test {
 
   ModelCluster cluster_;
   std::function<Fate(int)> fate_ = [](int) { return Fate::kDone; };  // of the write of that number
-  FatefulTransport transport_{cluster_.transport(), [this](int write) { return fate_(write); }};
+  OlderDefinition api_{cluster_.transport()};
+  FatefulTransport transport_{api_, [this](int write) { return fate_(write); }};
   kube::Client client_ = cluster_.client(transport_);
-  caravan::testing::ManualClock clock_;
+  SettableClock clock_;
   int put_off_ = 0;
   std::function<void()> meanwhile_ = [] {};  // once a job is observed, before it is decided on
+  std::optional<JobProgress> progress_;
   std::vector<std::string> told_;
   Reconciler reconciler_{
       cluster_.new_caches(), client_, clock_, settings(),
       Reconciler::Outside{.progress =
                               [this](const std::string&) {
                                 meanwhile_();
-                                return std::nullopt;
+                                return progress_;
                               },
                           .forget = [](const std::string&) {},
                           .record = [this](const Job&, const Note& note) { told_.push_back(note.reason); },
@@ -88,6 +115,46 @@ TEST_F(ReconcilerTest, TouchesNothingOfAJobThatItCannotReadAndSaysSo) {
   EXPECT_EQ(told_, std::vector<std::string>{reasons::kUnreadable});
 }
 
+TEST_F(ReconcilerTest, TellsByAnEventThatTheDefinitionIsTooOldForItsStatus) {
+  api_.lacks_field = true;
+  const auto outcome = reconciler_.reconcile({}, kube::key_of(cluster_.job()));
+  ASSERT_FALSE(outcome);
+  EXPECT_FALSE(outcome.error().terminal);
+  EXPECT_THAT(
+      outcome.error().message,
+      ::testing::HasSubstr(".status.later: field not declared in schema; the definition of that resource "
+                           "is older than this operator"));
+  EXPECT_EQ(told_, std::vector<std::string>{"StatusRefused"});
+  api_.lacks_field = false;
+  cluster_.settle();
+  reconcile();
+  const kube::Json job = cluster_.job();
+  const kube::Json* scheduled =
+      kube::find_condition(kube::array_at(job, {"status", "conditions"}), conditions::kScheduled);
+  ASSERT_NE(scheduled, nullptr);
+  EXPECT_THAT(kube::text_at(*scheduled, {"message"}), ::testing::Not(::testing::HasSubstr("schema")))
+      << "it is written now";
+}
+
+TEST_F(ReconcilerTest, TellsOnceAnHourThatAStatusIsRefused) {
+  using namespace std::chrono_literals;
+  const auto told_after_three_tries = [this] {
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(reconciler_.reconcile({}, kube::key_of(cluster_.job())));
+    return std::ranges::count(told_, std::string(reasons::kStatusRefused));
+  };
+  api_.lacks_field = true;
+  EXPECT_EQ(told_after_three_tries(), 1);
+  clock_.hand().advance(1h);
+  EXPECT_EQ(told_after_three_tries(), 2);
+
+  api_.lacks_field = false;
+  reconcile();
+  cluster_.set_suspended(true);
+  cluster_.settle();
+  api_.lacks_field = true;
+  EXPECT_EQ(told_after_three_tries(), 3) << "one was written meanwhile";
+}
+
 TEST_F(ReconcilerTest, WithAnOlderPictureNeitherErasesAnEndNorLowersAnAttempt) {
   reconcile();
   cluster_.settle();
@@ -101,6 +168,29 @@ TEST_F(ReconcilerTest, WithAnOlderPictureNeitherErasesAnEndNorLowersAnAttempt) {
   cluster_.settle();
   reconcile();
   EXPECT_EQ(kube::integer_at(cluster_.job(), {"status", "attempt"}), 3);
+}
+
+// Of the pod nothing is left, and its coordinator may not have heard of this operator yet.
+TEST_F(ReconcilerTest, WaitsAsLongForTheWordOfALossWhereTheWallClockIsSetBack) {
+  using namespace std::chrono_literals;
+  reconcile();
+  for (const auto& [name, pod] : cluster_.pods()) {
+    cluster_.bind(name);
+    cluster_.mark(name, {{"phase", "Running"}});
+  }
+  progress_ = JobProgress{.attempt = 1};
+  cluster_.settle();
+  reconcile();
+  clock_.set(clock_.wall_now() - 1h);
+  EXPECT_TRUE(client_.remove({}, {.resource = kube::kPods, .name_space = "team"}, "train-1-a1", {}));
+  clock_.hand().advance(119s);
+  cluster_.settle();
+  reconcile();
+  EXPECT_EQ(cluster_.pods().size(), 1U) << "a word may follow";
+  clock_.hand().advance(1s);
+  cluster_.settle();
+  reconcile();
+  EXPECT_TRUE(cluster_.pods().contains("train-1-a2"));
 }
 
 TEST_F(ReconcilerTest, LeavesAJobThatWasMadeAnewAlone) {

@@ -21,11 +21,16 @@ void suspend(v1alpha1::JobStatus& status, Verdict& verdict) {
   if (status.has_gang()) status.mutable_gang()->clear_waits_until();
 }
 
-Verdict resume(int told_attempt, v1alpha1::JobStatus& status) {
+const char* why_resumed(const std::optional<QueueVerdict>& queue, const v1alpha1::JobStatus& status) {
+  if (!is_suspended_by_queue(status)) return "spec.suspend is false";
+  return queue && queue->gang.admitted() ? "the queue has admitted the job"
+                                         : "the job asks for no queue any more";
+}
+
+Verdict resume(const std::optional<QueueVerdict>& queue, int told_attempt, v1alpha1::JobStatus& status) {
   if (status.attempt() > 0) status.set_attempt(std::max(status.attempt(), told_attempt) + 1);
-  return {.conditions = {set_condition(
-              conditions::kSuspended, false, reasons::kResumed,
-              is_suspended_by_queue(status) ? "the queue has admitted the job" : "spec.suspend is false")}};
+  return {.conditions = {
+              set_condition(conditions::kSuspended, false, reasons::kResumed, why_resumed(queue, status))}};
 }
 
 // Of a job that its user has resumed: its queue takes it in again, but not at once.
@@ -44,7 +49,7 @@ Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<Queu
   const bool may_go_on = queue && queue->course == Course::kGoesOn;
   const bool by_queue =
       (queue && queue->course == Course::kStops) || (is_suspended_by_queue(status) && !may_go_on);
-  if (!spec.suspend() && !by_queue) return is_suspended ? resume(told_attempt, status) : Verdict();
+  if (!spec.suspend() && !by_queue) return is_suspended ? resume(queue, told_attempt, status) : Verdict();
   Verdict verdict{.course = Course::kStops};
   if (spec.suspend() || (is_suspended && !is_suspended_by_queue(status))) {
     verdict.conditions = {

@@ -59,6 +59,18 @@ TEST(SuspensionPolicy, WhatTheQueueHasTakenBackItMustGiveAgain) {
             "goes on; False Resumed; attempt 4, its time runs");
 }
 
+TEST(SuspensionPolicy, AJobThatGoesOnIsToldWhoLetsIt) {
+  const auto told = [](const char* suspended_by, bool is_admitted) {
+    QueueVerdict queue;
+    queue.gang.set_admitted(is_admitted);
+    v1alpha1::JobStatus status = third_attempt(suspended_by);
+    return judge_suspension(job().spec, queue, 0, status).conditions.at(0).message;
+  };
+  EXPECT_EQ(told(reasons::kByQueue, true), "the queue has admitted the job");
+  EXPECT_EQ(told(reasons::kByQueue, false), "the job asks for no queue any more") << "another gang provider";
+  EXPECT_EQ(told(reasons::kByUser, false), "spec.suspend is false");
+}
+
 TEST(SuspensionPolicy, AJobThatIsResumedWhileItsQueueKeepsItOutIsToldWhatItWaitsFor) {
   QueueVerdict queue;
   queue.course = Verdict::Course::kStops;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/api/wall_time.h"
+
 namespace caravan::controller {
 namespace {
 
@@ -15,6 +17,14 @@ std::optional<std::chrono::milliseconds> ProgressBoard::next_look(Entry& entry, 
   if (std::exchange(entry.look_is_to_come, true)) return std::nullopt;
   entry.look_at = entry.look_at ? std::max(now, *entry.look_at + kBetweenLooks) : now;
   return std::chrono::ceil<std::chrono::milliseconds>(*entry.look_at - now);
+}
+
+void ProgressBoard::follow_wall_clock(Entry& entry) const {
+  const Clock::WallTime zero = wall_time_of(Clock::TimePoint(), clock_);
+  const auto set_by = zero - std::exchange(entry.wall_zero, zero);
+  JobProgress& progress = entry.progress;
+  if (progress.event_at) *progress.event_at += set_by;
+  if (progress.absence) progress.absence->at += set_by;
 }
 
 ProgressBoard::Answer ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report,
@@ -31,6 +41,7 @@ ProgressBoard::Answer ProgressBoard::take(const Reporter& reporter, const v1alph
       return Answer::kImpossible;
     }
     Entry& entry = entries_[reporter.job_uid];
+    follow_wall_clock(entry);
     const bool news = add_report(*checked, clock_.wall_now(), entry.progress);
     is_new_step =
         checked->has_step() && history_.add(reporter.job_uid, sample_of(checked->step(), clock_.wall_now()));
@@ -50,6 +61,7 @@ std::optional<JobProgress> ProgressBoard::look_at(const std::string& job_uid) {
   const auto found = entries_.find(job_uid);
   if (found == entries_.end()) return std::nullopt;
   found->second.look_is_to_come = false;
+  follow_wall_clock(found->second);
   return found->second.progress;
 }
 

@@ -57,6 +57,7 @@ class ProgressBoard {
  private:
   struct Entry {
     JobProgress progress;
+    Clock::WallTime wall_zero{};  // when the clock of intervals began, by the wall clock of its times
     std::optional<Clock::TimePoint> step_told_at = {};
     std::optional<Clock::TimePoint> look_at = {};  // the last that was asked for
     bool look_is_to_come = false;                  // nobody has looked since
@@ -67,6 +68,9 @@ class ProgressBoard {
 
   // How long until the job should be looked at; nothing when a look that was asked for is still to come.
   static std::optional<std::chrono::milliseconds> next_look(Entry& entry, Clock::TimePoint now);
+
+  // What counts of a report is how long ago it came, whatever was made of the wall clock since.
+  void follow_wall_clock(Entry& entry) const;
 
   Clock& clock_;
   StepHistory& history_;

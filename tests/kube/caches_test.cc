@@ -34,6 +34,20 @@ class WatchedCachesTest : public ::testing::Test {
     caches_.start();
     ASSERT_TRUE(caches_.wait_until_synced({.deadline = clock_.now() + kPatience}));
   }
+  void set_planned(const std::string& name, const char* planned, const kube::JsonObject& plan = {}) {
+    const kube::JsonObject condition{{"type", conditions::kPlanned},
+                                     {"status", planned},
+                                     {"reason", "Test"},
+                                     {"message", ""},
+                                     {"lastTransitionTime", "2030-01-01T00:00:00Z"}};
+    const kube::JsonObject status{{"conditions", kube::JsonArray{condition}}, {"plan", plan}};
+    const auto merged = server_.merge(fmt::format("/{}/status", name), kube::JsonObject{{"status", status}});
+    ASSERT_TRUE(merged.is_success()) << merged.message();
+  }
+  bool is_enqueued(int times) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return enqueued_ >= times; });
+  }
   std::string forgotten() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kPatience, [this] { return !forgotten_.empty(); });
@@ -45,12 +59,17 @@ class WatchedCachesTest : public ::testing::Test {
   kube::testing::JobServer server_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  int enqueued_ = 0;
   std::string forgotten_;
   WatchedCaches caches_{server_.client(),
                         clock_,
                         observer_,
                         {.name_space = server_.name_space(), .read_nodes = false},
-                        [](const kube::ObjectKey&) {},
+                        [this](const kube::ObjectKey&) {
+                          const std::scoped_lock lock(mutex_);
+                          ++enqueued_;
+                          changed_.notify_all();
+                        },
                         [this](const std::string& uid) {
                           const std::scoped_lock lock(mutex_);
                           forgotten_ = uid;
@@ -67,19 +86,20 @@ TEST_F(WatchedCachesTest, ForgetAJobThatIsDeletedBeforeAnybodyLooksAtIt) {
   EXPECT_FALSE(caches_.facts_of({server_.name_space(), "train"}, uid).has_value());
 }
 
+TEST_F(WatchedCachesTest, HaveARefusedJobLookedAtWhenItsDamagedPlanIsTakenOut) {
+  create_job();
+  set_planned("train", "False", {{"tensor", 1}, {"document", "damaged"}});
+  fill_caches();
+  ASSERT_TRUE(is_enqueued(1)) << "it is new";
+  set_planned("train", "False", {{"document", nullptr}});
+  EXPECT_TRUE(is_enqueued(2));
+}
+
 TEST_F(WatchedCachesTest, KnowTheJobsThatHaveNoPlan) {
   create_job("new");
   for (const auto& [name, planned] : {std::pair{"refused", "False"}, std::pair{"train", "True"}}) {
     create_job(name);
-    const kube::JsonObject condition{{"type", conditions::kPlanned},
-                                     {"status", planned},
-                                     {"reason", "Test"},
-                                     {"message", ""},
-                                     {"lastTransitionTime", "2030-01-01T00:00:00Z"}};
-    const auto merged = server_.merge(
-        fmt::format("/{}/status", name),
-        kube::JsonObject{{"status", kube::JsonObject{{"conditions", kube::JsonArray{condition}}}}});
-    ASSERT_TRUE(merged.is_success()) << merged.message();
+    set_planned(name, planned);
   }
   fill_caches();
   EXPECT_THAT(caches_.unplanned_job_keys(),

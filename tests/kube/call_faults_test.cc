@@ -46,6 +46,36 @@ TEST_F(CallFaults, WhenTheWaitIsLongerThanTheCallMayTakeTheAnswerIsTheServers) {
   EXPECT_EQ(answer.error().message, "GET /api/v1/namespaces/s/pods/a: 429 TooManyRequests: slow down");
 }
 
+TEST_F(CallFaults, TheDateOfAnAnswerTellsHowWrongOurClockIsAtLeast) {
+  struct Case {
+    const char* date;  // our clock: 22:13:20
+    std::optional<std::chrono::seconds> ahead;
+  };
+  for (const auto& [date, ahead] : {Case{"now", std::nullopt},
+                                    {"Tue, 14 Nov 2023 22:13:20 GMT", 0s},
+                                    {"Tue, 14 Nov 2023 22:12:35 GMT", 44s},
+                                    {"Tue, 14 Nov 2023 22:13:19 GMT", 0s},
+                                    {"Tue, 14 Nov 2023 22:14:05 GMT", -45s}}) {
+    serve(reply_with(200, "{}", {{"Date", date}}));
+    EXPECT_TRUE(client_->get({}, pods_, "a"));
+    EXPECT_EQ(recorder_.clock_ahead(), ahead) << date;
+  }
+}
+
+TEST_F(CallFaults, ACallThatTakesLongTellsNothingOfOurClock) {
+  const auto after = [this](std::chrono::milliseconds time) -> Script {
+    return [this, time](Exchange& exchange) {
+      clock_.advance(time);
+      exchange.reply(200, "{}", {{"Date", "Tue, 14 Nov 2023 22:13:20 GMT"}});
+    };
+  };
+  serve(in_turn({after(1001ms), after(1000ms)}));
+  EXPECT_TRUE(client_->get({}, pods_, "a"));
+  EXPECT_EQ(recorder_.clock_ahead(), std::nullopt);
+  EXPECT_TRUE(client_->get({}, pods_, "a"));
+  EXPECT_EQ(recorder_.clock_ahead(), 0s);
+}
+
 TEST_F(CallFaults, UnauthorizedReadsTheRotatedTokenAndTriesOnce) {
   const fs::path file = fs::temp_directory_path() / fmt::format("token.{}", ::getpid());
   std::ofstream(file) << "old";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ namespace caravan::kube::testing {
 class Recorder final : public Observer {
  public:
   void on_request(std::string_view, int code) override { unanswered += code == 0 ? 1 : 0; }
+  void on_clocks_compared(std::chrono::seconds ahead) override {
+    const std::lock_guard guard(mutex_);
+    clock_ahead_ = ahead;
+  }
   void on_relist(std::string_view) override { ++relists; }
   void on_watch_opened(std::string_view) override { ++watches; }
   void on_warning(const std::string& message) override {
@@ -32,6 +37,11 @@ class Recorder final : public Observer {
   void on_retry(const ApiError& error, std::chrono::milliseconds) override {
     const std::lock_guard guard(mutex_);
     retries_.push_back(error.flow_schema);
+  }
+  // As the last answer with a Date told.
+  std::optional<std::chrono::seconds> clock_ahead() const {
+    const std::lock_guard guard(mutex_);
+    return clock_ahead_;
   }
   // The flow schemas of the calls that were tried again.
   std::vector<std::string> retries() const {
@@ -49,6 +59,7 @@ class Recorder final : public Observer {
 
  private:
   mutable std::mutex mutex_;
+  std::optional<std::chrono::seconds> clock_ahead_;
   std::vector<std::string> warnings_;
   std::vector<std::string> retries_;
 };

@@ -19,7 +19,8 @@ inline constexpr char kNodeAbsent[] = "NodeAbsent";  // an agent has not joined 
 inline constexpr char kCertificatesLost[] = "CertificatesLost";  // somebody has deleted a Secret of them
 inline constexpr char kPlanRepaired[] = "PlanRepaired";  // the plan's ConfigMap was changed by somebody else
 inline constexpr char kNodeAvoided[] = "NodeAvoided";    // the job's pods avoid a machine that failed twice
-inline constexpr char kUnreadable[] = "Unreadable";      // status or spec have values of another type
+inline constexpr char kStatusRefused[] = "StatusRefused";  // the API server does not take the job's status
+inline constexpr char kUnreadable[] = "Unreadable";        // status or spec have values of another type
 
 // Suspended.
 inline constexpr char kByUser[] = "ByUser";
