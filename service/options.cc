@@ -70,6 +70,11 @@ void declare_serving(CLI::App& app, ServiceOptions& options) {
   app.add_option("--workers", options.workers, "Calls that wait for the API server at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
+  app.add_option("--drain-seconds", options.drain_seconds,
+                 "Told to end, it is not ready, and takes calls for so long")
+      ->envname("CARAVAN_DRAIN_SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 600));
   declare_operator(app, options.live);
   declare_pages_and_log(app, options.probes, options.metrics, options.log_level);
 }

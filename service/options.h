@@ -1,4 +1,4 @@
-// What the job service is told when it starts: flags only.
+// What the job service is told when it starts: by flags, some also by variables of the environment.
 //
 // Errors: exit code 2, naming the flag.
 #pragma once
@@ -24,6 +24,7 @@ struct ServiceOptions {
   std::vector<std::string> audiences = {"caravan"};
   Shares::Limits shares = {};
   int workers = 16;  // they mostly wait for the API server
+  int drain_seconds = 0;
   std::string probes = "[::]:8081";
   std::string metrics = "[::]:8080";
   std::string log_level = "info";

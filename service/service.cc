@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <atomic>
 #include <thread>
 
 #include "common/process.h"
@@ -64,7 +65,8 @@ class Service {
     const auto pages = Pages::serve(options_.probes, options_.metrics,
                                     {.what_hangs = [this] { return what_hangs(); },
                                      .caches_are_filled = [this] { return informer_.synced(); },
-                                     .metrics = [this] { return metrics_.text(informer_.store().size()); }});
+                                     .metrics = [this] { return metrics_.text(informer_.store().size()); },
+                                     .stops = [this] { return stops_.load(); }});
     if (!pages) return tl::unexpected(pages.error());
     (*server)->set_serving(false);
     informer_.start();
@@ -77,6 +79,8 @@ class Service {
     end_at_once_on_signal(signal_fd);
     ready = {};
     (*server)->set_serving(false);
+    stops_ = true;
+    clock_.sleep_until(clock_.now() + std::chrono::seconds(options_.drain_seconds), {});
     if (*json) (*json)->stop(kGrace);
     (*server)->stop(kGrace);
     return ExitCode::kDone;
@@ -116,6 +120,7 @@ class Service {
 
   const ServiceOptions options_;
   const kube::ClientConfig config_;
+  std::atomic<bool> stops_ = false;
   SystemClock clock_;
   Metrics metrics_;
   kube::ConfigCredentials credentials_;

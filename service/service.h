@@ -1,8 +1,9 @@
 // The job service as one process: its copy of the jobs, who may do what, the methods, and what serves them.
 //
 // Holds no right but to read jobs and to ask the API server who somebody is and what he may do. Replicas
-// share nothing: any of them may go at any time. A signal ends it in order: not ready, no new calls, running
-// ones for some seconds, the watch; a second one at once.
+// share nothing: any of them may go at any time. A signal ends it in order: not ready, with calls as before
+// until whoever sends them here has had time to notice; no new calls, running ones for some seconds, the
+// watch. A second signal ends it at once.
 #pragma once
 
 #include "common/result.h"

@@ -24,6 +24,7 @@ std::optional<http::Reply> probe(std::string_view path, const PageContents& cont
     return text_reply(!hung, hung.value_or("ok"));
   }
   if (path != "/readyz") return std::nullopt;
+  if (contents.stops()) return text_reply(false, "it is about to end");
   return contents.caches_are_filled() ? text_reply(true, "ok")
                                       : text_reply(false, "the caches are not filled yet");
 }

@@ -15,6 +15,7 @@ struct PageContents {
   std::function<std::optional<std::string>()> what_hangs;
   std::function<bool()> caches_are_filled;  // until then it is not ready
   std::function<std::string()> metrics;
+  std::function<bool()> stops = [] { return false; };  // from then on it is not ready
 };
 
 class Pages {

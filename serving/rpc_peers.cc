@@ -9,6 +9,9 @@ namespace {
 
 constexpr int kSilentPeer = 60'000;        // milliseconds
 constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
+// Of gRPC's reflection, whose streams have a thread each, and of the answer to methods that there are not;
+// what finds no thread is refused.
+constexpr int kReflectionThreads = 32;
 
 }  // namespace
 
@@ -25,7 +28,10 @@ void set_bounds(grpc::ServerBuilder& builder, const PeerBounds& bounds) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, bounds.streams_of_a_connection);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
   builder.SetMaxReceiveMessageSize(bounds.message_bytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("peers").Resize(bounds.memory_bytes));
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("peers").Resize(bounds.memory_bytes).SetMaxThreads(kReflectionThreads));
+  // With a queue for each processor, gRPC aborts where there are more of them than threads.
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
 }
 
 std::string bearer_token(const grpc::CallbackServerContext& context) {

@@ -20,8 +20,8 @@ struct PeerBounds {
   std::size_t memory_bytes = 0;  // of all messages and connections together
 };
 
-// Also has the kernel give the port to one process alone, and a peer that is silent for a minute asked
-// whether it lives.
+// Also has the kernel give the port to one process alone, a peer that is silent for a minute asked whether it
+// lives, and the streams of gRPC's reflection bounded by their threads.
 void set_bounds(grpc::ServerBuilder& builder, const PeerBounds& bounds);
 
 // Of `authorization: Bearer TOKEN`; empty: there is none.

@@ -14,6 +14,8 @@ struct Asked {
   std::string name_space = {};  // empty: of all, or of none
   std::string name = {};        // empty: the collection
   std::string context = {};     // of the kubeconfig, where the user has named it
+  bool creates_job = false;
+  bool may_be_created = false;  // that job, by a try that had no answer in time
 
   bool is_of_jobs() const { return resource.starts_with("llamatrainingjobs"); }
 };

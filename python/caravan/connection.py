@@ -26,6 +26,7 @@ SERVICE_CONFIG = {
 OPTIONS = (
     ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
     ("grpc.keepalive_time_ms", 60_000),  # a watch may be silent for long
+    ("grpc.http2.max_pings_without_data", 0),  # any number of them
 )
 
 

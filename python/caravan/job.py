@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from caravan.client import Client
 
 
+MOST_EVENTS = 1000  # of a page, for each of which the service reads all of them
+
+
 class JobFailedError(Exception):
     """The job that was waited for has failed, and why."""
 
@@ -174,7 +177,10 @@ class Job:
         """The oldest first."""
         events, token = [], ""
         while True:
-            page = self._call("ListEvents", job_service_pb2.ListEventsRequest, parent=self.message.name, page_token=token)
+            page = self._call(
+                "ListEvents", job_service_pb2.ListEventsRequest,
+                parent=self.message.name, page_size=MOST_EVENTS, page_token=token,
+            )  # fmt: skip
             events += page.events
             token = page.next_page_token
             if not token:
@@ -197,7 +203,8 @@ class Job:
         """Each step as it is reported, from the first that the service still knows, until the job has ended; without follow,
         until now. TimeoutError after `timeout` seconds."""
         request = job_service_pb2.StreamMetricsRequest(name=self.message.name, follow=follow)
-        for _, response in self._client.resumed(self._client.stub.StreamMetrics, request, "cursor", timeout, ends=True):
+        method = self._client.stub.StreamMetrics
+        for _, response in self._client.resumed(method, request, "cursor", timeout, ends=True, follows=follow):
             yield from map(sample_of, response.samples)
 
     def logs(
@@ -210,7 +217,8 @@ class Job:
         begun, pod = b"", ""
         method = self._client.stub.StreamLogs
         # Without follow, that there is no pod is told like that a replica has not heard of the job.
-        for is_anew, response in self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow):
+        told = self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow, follows=follow)
+        for is_anew, response in told:
             request.ClearField("tail_lines")  # what begins anew after a loss leaves out nothing more
             if (is_anew or response.pod != pod) and begun:  # the rest of the line is lost, or its pod was killed within it
                 yield begun.decode(errors="replace")

@@ -15,6 +15,8 @@ BEGIN_ANEW = ("RESUME_TOKEN_TOO_OLD", LOG_GONE)  # what a stream is told that ca
 PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)  # the latter: its API server is slow
 PAUSES_SECONDS = (0.2, 0.5, 1, 2, 5, 5, 5, 5, 10, 10)  # without a word from the service, before a stream gives up
 LONGEST_PAUSE_SECONDS = 60  # whatever the service asks for
+API_SERVER_AWAY = ("API_SERVER_AWAY", "TIMEOUT")  # so the service cannot ask who may read
+API_SERVER_PAUSE_SECONDS = 5
 LATE_SECONDS = 30  # a replica may hear of a new job later than who made it
 Response = TypeVar("Response", bound=Message)
 logger = logging.getLogger(__name__)
@@ -39,12 +41,13 @@ def _sleep(seconds: float, end: float) -> None:
 
 def resumed(
     method: Callable, request: Message, place: str, timeout: float | None, *,
-    ends: bool, shown: Callable[[], str], may_be_late: bool = True,
+    ends: bool, shown: Callable[[], str], may_be_late: bool = True, follows: bool = True,
 ) -> Iterator[tuple[bool, Response]]:  # fmt: skip
     """What the method tells, with whether it began anew just before; gone on with behind the last response when a replica goes,
     the caller's token has ended, or a busy service says when. place: the field of request and response that says where. ends: the
     stream is over when the service ends it in order. shown: the caller's token, now. may_be_late: what is not found may yet reach
-    the replica that was asked. TimeoutError after `timeout` seconds."""
+    the replica that was asked. follows: through outages of the service's API server of any length. TimeoutError after `timeout`
+    seconds."""
     end = math.inf if timeout is None else time.monotonic() + timeout
     late_until = time.monotonic() + (LATE_SECONDS if may_be_late else 0)
     out_of_time = TimeoutError(f"{timeout} s are over")
@@ -74,6 +77,8 @@ def resumed(
                 setattr(request, place, "")
             elif error.code is grpc.StatusCode.UNAUTHENTICATED and (is_let_in or shown() != token):
                 failures = 0  # it has ended, and may have been renewed
+            elif follows and error.reason in API_SERVER_AWAY:
+                failures, told_pause = 0, max(told_pause, API_SERVER_PAUSE_SECONDS)
             elif not (_may_pass(error) or is_late(error)) or failures == len(PAUSES_SECONDS) - 1:
                 raise
         _sleep(max(told_pause, PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)]), end)

@@ -13,7 +13,7 @@ from certificate import write_certificate
 import grpc
 
 import caravan
-from caravan.connection import Bearer, bearer_of, is_loopback
+from caravan.connection import OPTIONS, Bearer, bearer_of, is_loopback
 from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
 
 NAME = "caravan-service.caravan-system.svc"
@@ -70,6 +70,9 @@ class Connection(unittest.TestCase):
     def test_a_line_end_is_no_part_of_a_token(self):
         with mock.patch.dict(os.environ, {"CARAVAN_TOKEN": "secret\n"}, clear=True):
             self.assertEqual("secret", bearer_of(None, None).read())
+
+    def test_a_service_is_asked_whether_it_lives_however_long_a_stream_is_silent(self):
+        self.assertEqual(0, dict(OPTIONS)["grpc.http2.max_pings_without_data"], "gRPC by itself leaves it at two pings")
 
     def test_a_token_is_in_no_text_of_the_client(self):
         with self.connect(**COMPLETE) as client:

@@ -17,7 +17,7 @@ import caravan
 from caravan import calls as calls_module
 from caravan import client as client_module
 from caravan import streams as streams_module
-from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
+from caravan.v1alpha1 import job_pb2, job_service_pb2, job_service_pb2_grpc
 
 Response = job_service_pb2.WatchJobsResponse
 NAME = "namespaces/team/jobs/llama"
@@ -77,6 +77,8 @@ def busy(seconds: float) -> Failure:
     return Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "BUSY", seconds)
 
 
+LATE = Failure(grpc.StatusCode.DEADLINE_EXCEEDED, "TIMEOUT")
+API_SERVER_AWAY = Failure(grpc.StatusCode.UNAVAILABLE, "API_SERVER_AWAY")
 EXPIRED = Failure(grpc.StatusCode.UNAUTHENTICATED, "BAD_TOKEN")
 
 
@@ -84,7 +86,19 @@ class Script(job_service_pb2_grpc.JobServiceServicer):
     """Answers each stream by the next of these lists, at whose end it ends in order, and each call by the first of its list."""
 
     def __init__(self, *streams: list):
-        self.streams, self.tokens, self.have_tails = list(streams), [], []
+        self.streams, self.tokens, self.have_tails, self.creations = list(streams), [], [], []
+
+    def CreateJob(self, request, context):
+        self.creations.append(request.request_id)
+        return next(self.play("", context))
+
+    def ListEvents(self, request, context):
+        """A thousand, in pages of a hundred unless larger ones are asked for."""
+        self.tokens.append(request.page_token)
+        first = int(request.page_token or 0)
+        end = first + (request.page_size or 100)
+        events = [job_service_pb2.JobEventRecord(reason=str(number)) for number in range(first, min(end, 1000))]
+        return job_service_pb2.ListEventsResponse(events=events, next_page_token=str(end) if end < 1000 else "")
 
     def GetJob(self, request, context):
         return next(self.play("", context))
@@ -125,10 +139,11 @@ class Watch(unittest.TestCase):
         job_service_pb2_grpc.add_JobServiceServicer_to_server(self.script, server)
         channel = grpc.insecure_channel(f"localhost:{server.add_insecure_port('localhost:0')}")
         server.start()
-        client = caravan.Client(channel, "team", lambda: next(tokens))
-        self.addCleanup(client.close)
+        self.client = caravan.Client(channel, "team", lambda: next(tokens))
+        self.addCleanup(self.client.close)
         self.enterContext(mock.patch.object(streams_module, "PAUSES_SECONDS", (0, 0, 0)))
-        return caravan.Job(client, job_at(0))
+        self.enterContext(mock.patch.object(streams_module, "API_SERVER_PAUSE_SECONDS", 0))
+        return caravan.Job(self.client, job_at(0))
 
     def test_a_job_is_waited_for(self):
         job = self.serve([changed(1), COMPLETE, changed(5), changed(10, ended="Complete")])
@@ -262,6 +277,30 @@ class Watch(unittest.TestCase):
                 ask(job)
             self.assertEqual(("BUSY", seconds), (refused.exception.reason, refused.exception.retry_after))
 
+    def test_a_job_is_submitted_once_though_the_answer_is_late(self):
+        self.serve([LATE], [job_at(0)])
+        self.assertEqual("llama", self.client.submit(job_pb2.LlamaTrainingJob()).name)
+        self.assertEqual((2, 1), (len(self.script.creations), len(set(self.script.creations))))
+
+    def test_what_a_late_answer_leaves_open_is_said(self):
+        self.enterContext(mock.patch.object(calls_module, "PATIENCE_SECONDS", 0))
+        self.serve([LATE])
+        with self.assertRaises(caravan.CaravanError) as late:
+            self.client.submit(job_pb2.LlamaTrainingJob())
+        self.assertIn("may have been created", late.exception.__notes__[0])
+
+    def test_what_a_late_answer_leaves_open_is_said_whatever_comes_behind_it(self):
+        self.serve([LATE], [API_SERVER_AWAY])
+        with self.assertRaises(caravan.CaravanError) as away:
+            self.client.submit(job_pb2.LlamaTrainingJob())
+        self.assertEqual("API_SERVER_AWAY", away.exception.reason)
+        self.assertIn("may have been created", away.exception.__notes__[0])
+
+    def test_events_come_in_one_page_since_each_costs_the_service_a_look_at_all(self):
+        job = self.serve()
+        self.assertEqual([str(number) for number in range(1000)], [event.reason for event in job.events()])
+        self.assertEqual([""], self.script.tokens)
+
     def test_what_no_later_try_mends_is_raised(self):
         job = self.serve([Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")])
         with self.assertRaises(caravan.CaravanError) as refused:
@@ -277,6 +316,19 @@ class Watch(unittest.TestCase):
             job.wait()
         self.assertEqual(grpc.StatusCode.UNAVAILABLE, away.exception.code)
         self.assertEqual(3, len(self.script.tokens))
+
+    def test_an_api_server_that_is_away_is_waited_for_however_long(self):
+        for away in (API_SERVER_AWAY, LATE):
+            job = self.serve([changed(1), away], *([away] for _ in range(9)), [changed(2, ended="Complete")])
+            self.assertTrue(job.wait().is_complete)
+            self.assertEqual(["", *["t1"] * 10], self.script.tokens)
+
+    def test_what_is_asked_for_once_is_given_up_while_the_api_server_is_away(self):
+        for ask in (caravan.Job.logs, caravan.Job.metrics):
+            job = self.serve(*([API_SERVER_AWAY] for _ in range(9)))
+            with self.assertRaises(caravan.CaravanError):
+                list(ask(job, follow=False))
+            self.assertEqual(3, len(self.script.tokens))
 
     def test_a_deleted_job_is_not_waited_for(self):
         job = self.serve([changed(1), COMPLETE, gone()])

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct Caller {
   // Some never do, which is the year 9999: farther than nanoseconds reach.
   std::chrono::sys_seconds certificate_ends = std::chrono::sys_seconds::max();
 
-  bool operator==(const Caller&) const = default;
+  auto operator<=>(const Caller&) const = default;
 };
 
 // What a call brings along.

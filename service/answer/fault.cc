@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kLongestSentence = 1024;
 constexpr std::size_t kLongestFields = 1536;  // together
 
+constexpr std::chrono::seconds kConflictLasts{1};
+
 // "POST /apis/...: 409 Conflict: the words" without what the client has put before them.
 std::string words_of(const kube::ApiError& error) {
   std::size_t at = error.message.find(": ");
@@ -45,11 +47,11 @@ Fault fault_of_answer(const kube::ApiError& error) {
       return {.code = Code::kPermissionDenied, .reason = faults::kForbidden, .message = words};
     case 404:
       return {.code = Code::kNotFound, .reason = faults::kNotFound, .message = words};
-    case 409:
-      return {.code = Code::kAborted,
-              .reason = faults::kStaleEtag,
+    case 409:  // with what others change, such as a quota
+      return {.code = Code::kUnavailable,
+              .reason = faults::kBusy,
               .message = words,
-              .preconditions = {{"etag", "the job has changed since; read it again"}}};
+              .retry_after = kConflictLasts};
     case 410:
       return {.code = Code::kOutOfRange, .reason = faults::kTokenTooOld, .message = words};
     case 429:
@@ -93,7 +95,7 @@ Fault fault_of(const kube::ApiError& error) {
   switch (error.kind) {
     case kStatus: {
       Fault told = fault_of_answer(error);
-      told.retry_after = error.retry_after;
+      if (error.retry_after) told.retry_after = error.retry_after;
       return told;
     }
     case kTimeout:

@@ -63,7 +63,7 @@ JsonObject value_schema(const FieldDescriptor& field) {
       return integer_schema(field, "int64");
     case FieldDescriptor::CPPTYPE_DOUBLE:
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return {{"type", "number"}};
+      return {{"type", "number"}, {"nullable", true}};
     case FieldDescriptor::CPPTYPE_BOOL:
       return {{"type", "boolean"}};
     case FieldDescriptor::CPPTYPE_ENUM:
@@ -85,10 +85,19 @@ JsonObject type_of(const FieldDescriptor& field) {
   return list;
 }
 
+// JSON has no words for what a floating point number may be, such as the loss of a run that diverges.
+constexpr char kNull[] = "Null: NaN or infinity.";
+
+bool may_be_null(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT;
+}
+
 // Of the schema's comments; beside a reference it stands around it, as OpenAPI 3.0 has it.
 JsonObject field_schema(const FieldDescriptor& field) {
   JsonObject type = type_of(field);
-  const std::string words = schema::description_of(field);
+  std::string words = schema::description_of(field);
+  if (may_be_null(field)) words += words.empty() ? kNull : fmt::format(" {}", kNull);
   if (words.empty()) return type;
   if (type.contains("$ref")) type = {{"allOf", JsonArray{std::move(type)}}};
   type["description"] = words;

@@ -13,6 +13,7 @@ namespace {
 
 using kube::Json;
 using kube::text_at;
+using ::testing::HasSubstr;
 
 Json document() {
   const std::string text =
@@ -49,6 +50,19 @@ TEST(OpenapiDocument, HasEachMethodAtItsPathWithWhatItTakes) {
     parameters.insert(text_at(one, {"in"}) + " " + text_at(one, {"name"}));
   EXPECT_EQ(parameters, (std::set<std::string>{"path namespace", "query filter", "query orderBy",
                                                "query pageSize", "query pageToken"}));
+}
+
+TEST(OpenapiDocument, SaysThatANumberIsNullWhereJsonHasNoneForIt) {
+  const Json api = document();
+  const auto number = [&](const char* field, const char* what) {
+    return kube::find(api, {"components", "schemas", "MetricsSample", "properties", field, what});
+  };
+  for (const char* field : {"loss", "gradientNorm"}) {
+    ASSERT_NE(number(field, "nullable"), nullptr) << field;
+    EXPECT_EQ(*number(field, "nullable"), Json(true)) << field;
+    EXPECT_THAT(std::string(number(field, "description")->as_string()), HasSubstr("Null: NaN or infinity."));
+  }
+  EXPECT_EQ(number("step", "nullable"), nullptr);
 }
 
 TEST(OpenapiDocument, HasEverySchemaThatItRefersTo) {

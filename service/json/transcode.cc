@@ -15,6 +15,7 @@
 #include "common/utf8.h"
 #include "kube/api/json.h"
 #include "operator/api/read_message.h"
+#include "service/json/repeated_field.h"
 
 namespace caravan::service {
 namespace {
@@ -137,6 +138,8 @@ Answer<void> read_body(const Route& route, const http::Request& request, Message
                                          schema::in_quotes(request.field("content-type"))));
   const auto json = kube::parse_json(request.body, "the body", kDeepestBody);
   if (!json) return bad_field("body", json.error().message);
+  if (const auto repeated = repeated_field(request.body, kDeepestBody))
+    return bad_field(route.body == "*" ? *repeated : route.body + "." + *repeated, "is given twice");
   if (route.body == "*") return read(*json, into, "body");
   return read(JsonObject{{into.GetDescriptor()->FindFieldByName(route.body)->json_name(), *json}}, into,
               "body");

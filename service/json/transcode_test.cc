@@ -1,5 +1,6 @@
 #include "service/json/transcode.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "caravan/v1alpha1/job_service.pb.h"
@@ -46,6 +47,10 @@ TEST(RequestOf, HasWhatPathQueryAndBodySay) {
             R"("validateOnly":true,"requestId":"5f0c"})");
   EXPECT_EQ(read(asked("POST", std::string(kJobs) + "/a:suspend", R"({"etag": "7"})")),
             R"({"name":"namespaces/team/jobs/a","etag":"7"})");
+  const std::string two_rules =
+      R"({"spec":{"failurePolicy":{"rules":[{"action":"Restart"},{"action":"Fail"}]}}})";
+  EXPECT_THAT(read(asked("POST", kJobs, two_rules)), HasSubstr(two_rules))
+      << "a field may stand in each object once";
   EXPECT_EQ(read(asked("POST", std::string(kJobs) + "/a:suspend")), R"({"name":"namespaces/team/jobs/a"})");
   EXPECT_EQ(read(asked("POST", std::string(kJobs) + ":estimate", R"({"devices": [8, 16]})")),
             R"({"parent":"namespaces/team","devices":[8,16],"allCandidates":false})");
@@ -54,6 +59,7 @@ TEST(RequestOf, HasWhatPathQueryAndBodySay) {
 TEST(RequestOf, NamesWhatIsNotAsItMustBe) {
   const std::string list = kJobs;
   const std::string suspend = list + "/a:suspend";
+  const std::string long_name(10'000, 'n');
   const std::pair<http::Request, const char*> cases[] = {
       {asked("GET", list + "?pageSise=5"), "unknown parameter \"pageSise\"; there are pageSize, pageToken"},
       {asked("GET", list + "?page_size=5"), "unknown parameter \"page_size\""},
@@ -73,6 +79,13 @@ TEST(RequestOf, NamesWhatIsNotAsItMustBe) {
        "job: spec: training: stepz: unknown field"},
       {asked("POST", list, R"({"spec": {"training": {"steps": "1"}}})"),
        "job: spec: training: steps: expected a whole number"},
+      {asked("POST", list, R"({"spec": {"training": {"steps": 1, "steps": 2}}})"),
+       "job.spec.training.steps: is given twice"},
+      {asked("POST", list, R"({"metadata": {"name": "a"}, "spec": {}, "met\u0061data": {}})"),
+       "job.metadata: is given twice"},
+      {asked("POST", suspend, R"({"etag": "7", "etag": "8"})"), "etag: is given twice"},
+      {asked("POST", list, R"({"spec": {"a\nb": 1, "a\nb": 2}})"), R"(job.spec."a\nb": is given twice)"},
+      {asked("POST", list, fmt::format(R"({{"{0}": 1, "{0}": 2}})", long_name)), R"(n...": is given twice)"},
       {asked("POST", list, R"({"spec": [)"), "the body is no JSON"},
       {asked("POST", list, "{} {}"), "the body is no JSON"},
       {asked("POST", list, "[]"), "job: expected an object"},

@@ -1,7 +1,6 @@
 #include "service/methods/watch_methods.h"
 
-#include <algorithm>
-#include <iterator>
+#include <vector>
 
 #include "service/access/review.h"
 #include "service/jobs/resource_name.h"
@@ -11,6 +10,9 @@ namespace caravan::service {
 namespace {
 
 constexpr std::chrono::seconds kLongestReview{5};
+constexpr std::size_t kAny = 1'000'000;  // each is of streams that are open, whose number is bounded
+constexpr TaskPool::Limits kReviews{
+    .threads = 8, .waiting = kAny, .waiting_in_all = kAny, .waiting_of_one_peer = kAny};
 
 }  // namespace
 
@@ -22,6 +24,7 @@ WatchMethods::WatchMethods(JobFeed& jobs, Callers& callers, Rights& rights, Cloc
       clock_(clock),
       is_filled_(std::move(is_filled)),
       paces_(paces),
+      reviews_(clock, kReviews),
       rounds_([this](const std::stop_token& stop) { look_after_readers(stop); }) {}
 
 Answer<std::shared_ptr<JobWatch>> WatchMethods::watch_jobs(const Call& call,
@@ -44,48 +47,74 @@ Answer<std::shared_ptr<JobWatch>> WatchMethods::watch_jobs(const Call& call,
   if (!opening) return tl::unexpected(opening.error());
   watch->begin(*opening);
   const std::scoped_lock lock(mutex_);
-  readers_.push_back({call, *name_space, watch, std::move(end)});
+  Readers& readers = readers_[{call.caller, *name_space}];
+  readers.failing_since.reset();
+  readers.list.push_back({watch, std::move(end)});
   return watch;
 }
 
 void WatchMethods::look_after_readers(const std::stop_token& stop) {
   for (int round = 1; clock_.sleep_until(clock_.now() + paces_.review, stop); ++round) {
-    std::list<Reader> readers;
-    {
-      const std::scoped_lock lock(mutex_);
-      std::erase_if(readers_, [](const Reader& reader) { return reader.watch.expired(); });
-      readers = readers_;
-    }
-    bool server_answers = true;
-    for (const Reader& reader : readers) {
-      const auto watch = reader.watch.lock();
-      if (!watch) continue;
-      // While the API server is away, streams go on with what there is, as its own watches would.
-      const auto allowed = server_answers ? review(reader, stop) : Answer<void>();
-      if (server_answers && !allowed && !is_final(allowed.error())) {
-        server_answers = false;
-        ask_last(reader);
-      }
-      if (!allowed && is_final(allowed.error())) {
-        reader.end(allowed.error());
-      } else if (round % paces_.reviews_between_heartbeats == 0) {
-        watch->heartbeat(jobs_.version());
-      }
-    }
+    const Fault unheard{.code = Code::kUnavailable,
+                        .reason = faults::kServerAway,
+                        .message = "the API server does not say whether you may watch any longer"};
+    for (const Reader& reader : begin_reviews()) reader.end(unheard);
+    if (round % paces_.reviews_between_heartbeats == 0) send_heartbeats();
   }
 }
 
-// Whoever cannot be asked about does not keep the next round from the others.
-void WatchMethods::ask_last(const Reader& reader) {
+std::list<WatchMethods::Reader> WatchMethods::begin_reviews() {
+  std::list<Reader> unheard;
   const std::scoped_lock lock(mutex_);
-  const auto found = std::ranges::find_if(
-      readers_, [&](const Reader& one) { return one.watch.lock() == reader.watch.lock(); });
-  if (found != readers_.end()) readers_.splice(readers_.end(), readers_, readers_.begin(), std::next(found));
+  for (auto& [right, readers] : readers_)
+    std::erase_if(readers.list, [](const Reader& reader) { return reader.watch.expired(); });
+  std::erase_if(readers_, [](const auto& of_right) { return of_right.second.list.empty(); });
+  for (auto& [right, readers] : readers_) {
+    if (readers.failing_since && clock_.now() - *readers.failing_since >= paces_.patience) {
+      unheard.splice(unheard.end(), readers.list);
+    } else if (!readers.is_asked) {
+      readers.is_asked =
+          reviews_.post({.name = right.first.user},
+                        [this, right = right](const std::stop_token& stop) { review(right, stop); });
+    }
+  }
+  return unheard;
 }
 
-Answer<void> WatchMethods::review(const Reader& reader, const std::stop_token& stop) {
-  const CallContext context{.stop = stop, .deadline = clock_.now() + kLongestReview};
-  return service::review(callers_, rights_, context, reader.call.caller, {"watch", reader.name_space});
+void WatchMethods::review(const Right& right, const std::stop_token& stop) {
+  const Clock::TimePoint began = clock_.now();
+  const CallContext context{.stop = stop, .deadline = began + kLongestReview};
+  const Answer<void> allowed =
+      service::review(callers_, rights_, context, right.first, {"watch", right.second});
+  std::list<Reader> refused;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto of_right = readers_.find(right);
+    if (of_right == readers_.end()) return;
+    Readers& readers = of_right->second;
+    readers.is_asked = false;
+    if (allowed) {
+      readers.failing_since.reset();
+    } else if (is_final(allowed.error())) {
+      refused.swap(readers.list);
+    } else if (!readers.failing_since) {
+      readers.failing_since = began;
+    }
+  }
+  for (const Reader& reader : refused) reader.end(allowed.error());
+}
+
+void WatchMethods::send_heartbeats() {
+  std::vector<std::shared_ptr<JobWatch>> watches;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [right, readers] : readers_) {
+      for (const Reader& reader : readers.list) {
+        if (auto watch = reader.watch.lock()) watches.push_back(std::move(watch));
+      }
+    }
+  }
+  for (const auto& watch : watches) watch->heartbeat(jobs_.version());
 }
 
 }  // namespace caravan::service

@@ -65,17 +65,42 @@ bool is_cancelled(const v1alpha1::JobStatus& status) {
 }
 
 // The API server takes a change of such a job, and nobody obeys it.
-Answer<v1alpha1::Job> unless_ended(Answer<v1alpha1::Job> job) {
-  if (!job || !controller::is_finished(job->object().status())) return job;
+Answer<v1alpha1::Job> unless_ended(v1alpha1::Job job) {
+  if (!controller::is_finished(job.object().status())) return job;
   Fault ended{.code = Code::kFailedPrecondition,
               .reason = faults::kFinished,
-              .message = fmt::format("the job has ended ({})", job->object().status().state())};
+              .message = fmt::format("the job has ended ({})", job.object().status().state())};
   ended.preconditions = {{"state", ended.message}};
   return tl::unexpected(std::move(ended));
 }
 
+Answer<v1alpha1::Job> unless_ended_otherwise(v1alpha1::Job job) {
+  if (is_cancelled(job.object().status())) return job;
+  return unless_ended(std::move(job));
+}
+
+Answer<v1alpha1::Job> if_it_keeps_checkpoints(v1alpha1::Job job) {
+  auto goes_on = unless_ended(std::move(job));
+  if (!goes_on || goes_on->object().spec().has_checkpoint()) return goes_on;
+  Fault without{.code = Code::kFailedPrecondition,
+                .reason = faults::kNoCheckpoints,
+                .message = "the job keeps no checkpoints: it has no spec.checkpoint"};
+  without.preconditions = {{"spec.checkpoint", without.message}};
+  return tl::unexpected(std::move(without));
+}
+
+// Of a change of the version that the etag names, if any.
+Fault fault_of_change(const kube::ApiError& error, const std::string& etag) {
+  Fault told = caller_fault_of(error);
+  if (etag.empty() || !error.is_conflict()) return told;
+  return {.code = Code::kAborted,
+          .reason = faults::kStaleEtag,
+          .message = std::move(told.message),
+          .preconditions = {{"etag", "the job has changed since; read it again"}}};
+}
+
 bool is_of_request(const Json& object, const std::string& request_id) {
-  return !request_id.empty() && kube::text_at(object, {"metadata", "labels", kRequestLabel}) == request_id;
+  return kube::text_at(object, {"metadata", "labels", kRequestLabel}) == request_id;
 }
 
 }  // namespace
@@ -94,51 +119,58 @@ Answer<v1alpha1::Job> WriteMethods::create_job(const Call& call, const CreateJob
                            ? (*client)->try_create(call.context, path, *object)
                            : (*client)->create(call.context, path, *object, kube::UnknownFields::kRefused);
   if (created) return job_message(*created);
-  if (created.error().is_already_exists()) {
+  if (created.error().is_already_exists() && !request.request_id().empty()) {
     // The same request, sent again, or what the first one did when its answer was lost.
     const auto there = (*client)->get(call.context, path, kube::key_of(*object).name);
     if (there && is_of_request(*there, request.request_id())) return job_message(*there);
+    const bool is_unknown = !there && !there.error().is_not_found() && !there.error().is_forbidden();
+    if (is_unknown) return tl::unexpected(caller_fault_of(there.error()));
   }
   return tl::unexpected(caller_fault_of(created.error()));
 }
 
 Answer<v1alpha1::Job> WriteMethods::patch(const Call& call, const std::string& name, const std::string& etag,
-                                          JsonObject change) {
+                                          JsonObject change, Check check) {
   const auto key = job_key_of(name);
   if (!key) return tl::unexpected(key.error());
   auto client = clients_.client_of(call);
   if (!client) return tl::unexpected(client.error());
+  const kube::ResourcePath path = jobs_of(key->name_space);
+  const auto now = (*client)->get(call.context, path, key->name);
+  if (!now && !now.error().is_forbidden()) return tl::unexpected(caller_fault_of(now.error()));
+  if (now) {
+    if (auto taken = check(job_message(*now)); !taken) return taken;
+  }
   if (!etag.empty()) {
     Json& metadata = change["metadata"];
     if (!metadata.is_object()) metadata = JsonObject();
     metadata.get_object()["resourceVersion"] = etag;
   }
-  const auto changed = (*client)->merge(call.context, jobs_of(key->name_space), key->name, change);
-  if (!changed) return tl::unexpected(caller_fault_of(changed.error()));
-  return job_message(*changed);
+  const auto changed = (*client)->merge(call.context, path, key->name, change);
+  if (!changed) return tl::unexpected(fault_of_change(changed.error(), etag));
+  return check(job_message(*changed));
 }
 
 Answer<v1alpha1::Job> WriteMethods::annotate(const Call& call, const std::string& name,
                                              const std::string& etag, const char* annotation,
-                                             const std::string& value) {
-  return patch(call, name, etag,
-               {{"metadata", JsonObject{{"annotations", JsonObject{{annotation, value}}}}}});
+                                             const std::string& value, Check check) {
+  return patch(call, name, etag, {{"metadata", JsonObject{{"annotations", JsonObject{{annotation, value}}}}}},
+               check);
 }
 
 Answer<v1alpha1::Job> WriteMethods::suspend_job(const Call& call,
                                                 const v1alpha1::SuspendJobRequest& request) {
-  return unless_ended(patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", true}}}}));
+  return patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", true}}}}, unless_ended);
 }
 
 Answer<v1alpha1::Job> WriteMethods::resume_job(const Call& call, const v1alpha1::ResumeJobRequest& request) {
-  return unless_ended(
-      patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", false}}}}));
+  return patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", false}}}},
+               unless_ended);
 }
 
 Answer<v1alpha1::Job> WriteMethods::cancel_job(const Call& call, const v1alpha1::CancelJobRequest& request) {
-  auto job = annotate(call, request.name(), request.etag(), controller::annotations::kCancel,
-                      controller::kCancelled);
-  return job && is_cancelled(job->object().status()) ? job : unless_ended(std::move(job));
+  return annotate(call, request.name(), request.etag(), controller::annotations::kCancel,
+                  controller::kCancelled, unless_ended_otherwise);
 }
 
 Answer<v1alpha1::Job> WriteMethods::checkpoint_now(const Call& call,
@@ -147,13 +179,8 @@ Answer<v1alpha1::Job> WriteMethods::checkpoint_now(const Call& call,
     return tl::unexpected(id.error());
   const std::string id =
       request.request_id().empty() ? kube::to_timestamp(clock_.wall_now()) : request.request_id();
-  auto job = unless_ended(annotate(call, request.name(), "", controller::annotations::kCheckpoint, id));
-  if (!job || job->object().spec().has_checkpoint()) return job;
-  Fault without{.code = Code::kFailedPrecondition,
-                .reason = faults::kNoCheckpoints,
-                .message = "the job keeps no checkpoints: it has no spec.checkpoint"};
-  without.preconditions = {{"spec.checkpoint", without.message}};
-  return tl::unexpected(std::move(without));
+  return annotate(call, request.name(), "", controller::annotations::kCheckpoint, id,
+                  if_it_keeps_checkpoints);
 }
 
 Answer<v1alpha1::DeleteJobResponse> WriteMethods::delete_job(const Call& call,
@@ -165,7 +192,7 @@ Answer<v1alpha1::DeleteJobResponse> WriteMethods::delete_job(const Call& call,
   const auto removed = (*client)->remove(call.context, jobs_of(key->name_space), key->name,
                                          {.resource_version = request.etag()});
   const bool is_missing = !removed && removed.error().is_not_found() && request.allow_missing();
-  if (!removed && !is_missing) return tl::unexpected(caller_fault_of(removed.error()));
+  if (!removed && !is_missing) return tl::unexpected(fault_of_change(removed.error(), request.etag()));
   return v1alpha1::DeleteJobResponse();
 }
 

@@ -2,7 +2,9 @@
 // may.
 //
 // Each is one write that leaves nothing half done, and harmless when it is sent again: a creation by its
-// request_id, the others since they say how the job is to be, not what is to be done to it.
+// request_id, the others since they say how the job is to be, not what is to be done to it. What a job does
+// not take is refused before it is written, and behind that only where the job has ended meanwhile, or who
+// changes it may not read it.
 #pragma once
 
 #include "caravan/v1alpha1/job_service.pb.h"
@@ -22,10 +24,13 @@ class WriteMethods {
   Answer<v1alpha1::DeleteJobResponse> delete_job(const Call& call, const v1alpha1::DeleteJobRequest& request);
 
  private:
+  // The job where it takes the change, else why it does not.
+  using Check = Answer<v1alpha1::Job> (*)(v1alpha1::Job job);
+
   Answer<v1alpha1::Job> patch(const Call& call, const std::string& name, const std::string& etag,
-                              kube::JsonObject change);
+                              kube::JsonObject change, Check check);
   Answer<v1alpha1::Job> annotate(const Call& call, const std::string& name, const std::string& etag,
-                                 const char* annotation, const std::string& value);
+                                 const char* annotation, const std::string& value, Check check);
 
   CallerClients& clients_;
   Clock& clock_;

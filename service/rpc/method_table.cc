@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "service/rpc/known_fields.h"
+
 namespace caravan::service {
 namespace {
 
@@ -16,9 +18,19 @@ UnaryMethod reading(Of& of, Answer<Response> (Of::*method)(const Call&, const Re
   }};
 }
 
+// Of a request that means something else without one of its fields.
+template <typename Of, typename Request, typename Response>
+UnaryMethod taking_all(Of& of, Answer<Response> (Of::*method)(const Call&, const Request&)) {
+  UnaryMethod served = reading(of, method);
+  served.run = [run = std::move(served.run)](const Call& call, const Message& request) {
+    return check_fields_are_known(request).and_then([&] { return run(call, request); });
+  };
+  return served;
+}
+
 template <typename Of, typename Request, typename Response>
 UnaryMethod changing(Of& of, Answer<Response> (Of::*method)(const Call&, const Request&)) {
-  UnaryMethod served = reading(of, method);
+  UnaryMethod served = taking_all(of, method);
   served.changes = true;
   return served;
 }
@@ -59,7 +71,7 @@ MethodTable method_table(Methods& methods) {
           {"ListJobs", reading(methods.read, &ReadMethods::list_jobs)},
           {"ListCheckpoints", reading(methods.read, &ReadMethods::list_checkpoints)},
           {"ListEvents", reading(methods.events, &EventMethods::list_events)},
-          {"EstimateJob", reading(methods.estimates, &EstimateMethods::estimate_job)},
+          {"EstimateJob", taking_all(methods.estimates, &EstimateMethods::estimate_job)},
           {"GetCapacity", reading(methods.capacity, &CapacityMethods::get_capacity)},
           {"CreateJob", changing(methods.write, &WriteMethods::create_job)},
           {"SuspendJob", changing(methods.write, &WriteMethods::suspend_job)},

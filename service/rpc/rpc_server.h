@@ -1,7 +1,8 @@
 // The job service over gRPC: TLS, limits, and the methods behind the gate.
 //
 // No call has a thread of its own: gRPC's never wait, those of the gate do, a bounded number of them. Errors
-// have a google.rpc.Status. Health and reflection are served too, to anybody.
+// have a google.rpc.Status. Health and reflection are served too, to anybody; of reflection about thirty
+// streams at once, whose threads also answer calls of unknown methods.
 #pragma once
 
 #include <chrono>

@@ -25,7 +25,8 @@ Answer<void> StepFollower::run(const std::stop_token& stop) {
     if (!goes_on && clock_.now() - answered_at_ >= paces_.patience)
       return is_all ? tells_nothing() : tl::unexpected(is_all.error());
     if (!is_all && !clock_.sleep_until(clock_.now() + paces_.pause, stop)) return nobody_reads("the metrics");
-    if (clock_.now() - put_at_ >= paces_.silence && !put({})) return nobody_reads("the metrics");
+    // Of what is ending, a reader would take it for progress, and ask again for ever behind the fault.
+    if (goes_on && clock_.now() - put_at_ >= paces_.silence && !put({})) return nobody_reads("the metrics");
   }
 }
 

@@ -16,8 +16,8 @@ class StepFollower {
   struct Paces {
     std::chrono::milliseconds round{5'000};
     std::chrono::milliseconds pause{1'000};  // without an answer
-    std::chrono::milliseconds silence{
-        30'000};  // then a message without samples says that the stream is alive
+    // Then a message without samples says that the stream is alive, while more is to come.
+    std::chrono::milliseconds silence{30'000};
     std::chrono::milliseconds patience{30'000};  // without an answer, where nothing more is to come
   };
   struct Outside {

@@ -40,7 +40,7 @@ class StepFollowerTest : public ::testing::Test {
 
   Answer<void> run(bool follow, StepCursor at = {}) {
     StepFollower follower(
-        clock_, {},
+        clock_, paces_,
         {.job_has_ended = [this](const CallContext&) { return has_ended(); },
          .read = [this](const CallContext& context, StepCursor from,
                         const auto& take) { return read(context, from, take); },
@@ -86,6 +86,7 @@ class StepFollowerTest : public ::testing::Test {
   }
 
   caravan::testing::ManualClock clock_;
+  StepFollower::Paces paces_;
   std::stop_source stop_;
   std::deque<Round> rounds_;
   bool job_has_ended_ = false;
@@ -137,11 +138,13 @@ TEST_F(StepFollowerTest, AnOperatorThatIsAwayIsWaitedForWhileTheJobRuns) {
 }
 
 TEST_F(StepFollowerTest, AnOperatorThatStaysAwayIsToldWhereNothingMoreIsToCome) {
+  paces_.silence = 5s;  // well within the patience
   for (int i = 0; i < 1000; ++i) rounds_.push_back({.is_away = true});
   const std::jthread time = let_time_pass();
   const Answer<void> ended = run(false);
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().reason, faults::kOperatorAway);
+  EXPECT_EQ(heartbeats_, 0) << "who asks again until nothing comes would ask for ever";
 }
 
 TEST_F(StepFollowerTest, AnOperatorThatTellsNothingIsGivenUpWhereNothingMoreIsToCome) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/serialize.hpp>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,16 +42,31 @@ class ReviewServer final : public kube::Transport {
     const std::scoped_lock lock(mutex_);
     is_away_ = true;
   }
+  void come_back() {
+    const std::scoped_lock lock(mutex_);
+    is_away_ = false;
+  }
+  // Whoever asks about that token waits until release().
+  void hold(const std::string& token) {
+    const std::scoped_lock lock(mutex_);
+    held_.insert(token);
+  }
+  void release() {
+    const std::scoped_lock lock(mutex_);
+    held_.clear();
+    changed_.notify_all();
+  }
   int questions() const {
     const std::scoped_lock lock(mutex_);
     return questions_;
   }
 
   kube::ApiResult<kube::HttpResponse> call(const CallContext&, const kube::HttpRequest& request) override {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     ++questions_;
     if (is_away_) return kube::api_failure(kube::ErrorKind::kUnreachable, "nobody there");
     const kube::Json review = kube::parse_json(request.body, "review").value();
+    changed_.wait(lock, [&] { return !held_.contains(kube::text_at(review, {"spec", "token"})); });
     const bool is_of_token = request.target.find("/tokenreviews") != std::string::npos;
     const kube::JsonObject status = is_of_token ? status_of_token(review) : status_of_right(review);
     return kube::HttpResponse{.head = {.status = 201},
@@ -84,6 +100,8 @@ class ReviewServer final : public kube::Transport {
   std::map<std::string, std::string> users_;
   std::set<std::string> rights_;
   std::set<std::string> mighty_;  // users
+  std::set<std::string> held_;    // tokens
+  std::condition_variable changed_;
   bool is_away_ = false;
   int questions_ = 0;
 };

@@ -78,6 +78,19 @@ const tests = {
     noComplaints(tab);
   },
 
+  async 'a page whose program is not there says so, until it is'(browser) {
+    const tab = await browser.open('about:blank');
+    await tab.send('Network.enable');
+    await tab.send('Network.setBlockedURLs', {urls: ['*/page/*']});  // as those of a newer replica
+    await tab.send('Page.navigate', {url: address('jobs')});
+    await tab.untilText('not there yet. If this stays, reload the page.');
+    await tab.send('Network.setBlockedURLs', {urls: []});
+    await tab.send('Page.reload');
+    await tab.untilText('Sign in');
+    assert.ok(!await tab.evaluate("document.body.innerText.includes('not there yet')"));
+    noComplaints(tab);
+  },
+
   async 'a phone has no need to scroll sideways'(browser) {
     for (const view of ['jobs', 'jobs/hostile', 'estimate']) {
       const tab = await browser.open(address(view), 375, 800);

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
+#include <list>
 #include <map>
 #include <thread>
 
@@ -22,6 +24,40 @@ using grpc::StatusCode;
 using namespace v1alpha1;
 
 constexpr char kMethods[] = "/caravan.v1alpha1.JobService/";
+
+// A stream of gRPC's reflection, without a token, that asks once and stays open.
+class ReflectionStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit ReflectionStream(const std::shared_ptr<grpc::Channel>& channel) : stub_(channel) {
+    context_.set_deadline(std::chrono::system_clock::now() + test::kPatience);
+    stub_.PrepareBidiStreamingCall(
+        &context_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {}, this);
+    StartRead(&answer_);
+    StartWrite(&question_);
+    StartCall();
+  }
+  ~ReflectionStream() override {
+    context_.TryCancel();
+    over_.get_future().wait();
+  }
+  ReflectionStream(const ReflectionStream&) = delete;
+  ReflectionStream& operator=(const ReflectionStream&) = delete;
+
+  // Once: waits until it is, or is refused.
+  bool is_answered() { return answered_.get_future().get(); }
+
+ private:
+  void OnReadDone(bool ok) override { answered_.set_value(ok); }
+  void OnDone(const grpc::Status&) override { over_.set_value(); }
+
+  const grpc::Slice list_services_{"\x3a\0", 2};
+  const grpc::ByteBuffer question_{&list_services_, 1};
+  grpc::ByteBuffer answer_;
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  std::promise<bool> answered_;
+  std::promise<void> over_;
+};
 
 class HostileCallersTest : public ServiceProgram {
  protected:
@@ -58,6 +94,13 @@ class HostileCallersTest : public ServiceProgram {
     stub.UnaryCall(context.get(), kMethods + method, {}, &request, &response,
                    [&](const grpc::Status& status) { ended.set_value(status); });
     return ended.get_future().get();
+  }
+
+  // Of the service's program.
+  int threads() const {
+    const std::string status = test::contents(fmt::format("/proc/{}/status", program_->pid()));
+    const std::string_view name = "Threads:";
+    return std::stoi(status.substr(status.find(name) + name.size()));
   }
 
   std::string neighbour_;
@@ -252,6 +295,23 @@ TEST_F(HostileCallersTest, ConnectionsThatSayNothingOrHalfAndCallsThatAreTakenBa
     context->TryCancel();
     ended.get_future().wait();
   }
+  expect_that_the_neighbour_is_served();
+}
+
+TEST_F(HostileCallersTest, WhoHoldsReflectionOpenTakesFewThreadsAndKeepsNobodyOut) {
+  begin();
+  grpc::ChannelArguments of_its_own;
+  of_its_own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const int before = threads();
+  std::list<ReflectionStream> streams;
+  for (int connection = 0; connection < 3; ++connection) {
+    const Person nobody = person("", {}, of_its_own);
+    for (int i = 0; i < 100; ++i) streams.emplace_back(nobody.channel);
+  }
+  const auto answered = std::ranges::count_if(streams, &ReflectionStream::is_answered);
+  EXPECT_GE(answered, 1);
+  EXPECT_LE(answered, 32);
+  EXPECT_LT(threads(), before + 100) << "for 300 streams";
   expect_that_the_neighbour_is_served();
 }
 

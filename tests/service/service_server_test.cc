@@ -1,9 +1,12 @@
 // The job service's program against a real API server: who may what, and what a method leaves behind.
 #include <fmt/format.h>
 #include <google/rpc/status.pb.h>
+#include <grpcpp/generic/generic_stub.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <map>
 #include <regex>
@@ -11,8 +14,10 @@
 #include <thread>
 
 #include "common/json.h"
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
+#include "http/testing/client.h"
 #include "operator/api/cancellation.h"
 #include "tests/service/service_program.h"
 
@@ -34,6 +39,9 @@ std::string reason_of(const grpc::Status& status) {
   }
   return "no ErrorInfo";
 }
+
+// HealthCheckResponse in protobuf's bytes.
+constexpr char kNotServing[] = "\x08\x02";
 
 using Method = std::function<grpc::Status(const Person&)>;
 
@@ -113,6 +121,27 @@ class ServiceServerTest : public ServiceProgram {
             {"DeleteJob", [this](const Person& person) { return remove(person, job_name("victim")); }}};
   }
 
+  // As gRPC's health service tells it.
+  std::string health() {
+    const Person nobody = person("");
+    grpc::GenericStub stub(nobody.channel);
+    const grpc::Slice nothing("");
+    const grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    const auto context = nobody.call();
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(context.get(), "/grpc.health.v1.Health/Check", {}, &request, &response,
+                   [&](const grpc::Status& status) { ended.set_value(status); });
+    const grpc::Status status = ended.get_future().get();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    grpc::Slice told;
+    static_cast<void>(response.DumpToSingleSlice(&told));
+    return {reinterpret_cast<const char*>(told.begin()), told.size()};
+  }
+  // As the API server has it.
+  std::string version_of_train() {
+    return kube::version_of(server_.client().get({}, server_.jobs(), "train").value_or(kube::Json()));
+  }
   std::pair<grpc::Status, Job> create(const Person& person, const std::string& name,
                                       const std::string& request_id, bool validate_only = false) {
     CreateJobRequest request;
@@ -351,6 +380,54 @@ TEST_F(ServiceServerTest, EveryMistakeOfAJobIsToldWithItsField) {
       << status.error_message();
 }
 
+TEST_F(ServiceServerTest, ToldToEndItIsNotReadyAndTakesCallsUntilItIsToldAgain) {
+  setenv("CARAVAN_DRAIN_SECONDS", "600", /*overwrite=*/1);  // as the chart does
+  start();
+  unsetenv("CARAVAN_DRAIN_SECONDS");
+  const Person editor = make_editor();
+  create_job("train");
+  await_job(editor, "train");
+  const auto ready = [this] {
+    return http::testing::ask(probes_, "GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  };
+  EXPECT_THAT(ready(), HasSubstr(" 200 "));
+  program_->signal_group(SIGTERM);
+  test::await([&] { return ready().find(" 503 ") != std::string::npos; });
+  const grpc::Status served = reads()["GetJob"](editor);
+  EXPECT_TRUE(served.ok()) << served.error_message();
+  EXPECT_EQ(health(), kNotServing);
+  program_->signal_group(SIGTERM);
+  EXPECT_EQ(program_->wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
+}
+
+TEST_F(ServiceServerTest, ItEndsByItselfWhenItHasTakenCallsForLongEnough) {
+  start({"--drain-seconds", "1"});
+  program_->signal_group(SIGTERM);
+  EXPECT_EQ(program_->wait().exit_code, 0);
+}
+
+TEST_F(ServiceServerTest, AFieldThatOnlyANewerClientKnowsIsNotLostWithoutAWord) {
+  start();
+  const Person editor = make_editor();
+  LlamaTrainingJob newer = job("train");
+  Training& training = *newer.mutable_spec()->mutable_training();
+  training.GetReflection()->MutableUnknownFields(&training)->AddVarint(99, 1);
+  CreateJobRequest creation;
+  creation.set_parent(parent());
+  *creation.mutable_job() = newer;
+  Job created;
+  EstimateJobRequest question;
+  question.set_parent(parent());
+  *question.mutable_job() = newer;
+  EstimateJobResponse estimate;
+  for (const grpc::Status& status : {editor.stub->CreateJob(editor.call().get(), creation, &created),
+                                     editor.stub->EstimateJob(editor.call().get(), question, &estimate)}) {
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("job.spec.training: has field 99, which this service"));
+  }
+  EXPECT_EQ(version_of_train(), "") << "a job without it is another one";
+}
+
 TEST_F(ServiceServerTest, AWriteThatNamesAnOlderVersionChangesNothing) {
   start();
   const Person editor = make_editor();
@@ -388,16 +465,19 @@ TEST_F(ServiceServerTest, NothingIsAskedOfAJobThatHasEnded) {
     const grpc::Status refused = writes()[method](editor);
     EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION) << method;
     EXPECT_EQ(reason_of(refused), "JOB_FINISHED") << method;
+    EXPECT_EQ(version_of_train(), kube::version_of(*written)) << method << " has written before it refused";
   }
 }
 
 TEST_F(ServiceServerTest, ACheckpointIsOfAJobThatKeepsAny) {
   start();
   const Person editor = make_editor();
-  ASSERT_TRUE(create(editor, "train", "").first.ok());
+  const auto [status, created] = create(editor, "train", "");
+  ASSERT_TRUE(status.ok()) << status.error_message();
   const grpc::Status refused = writes()["CheckpointNow"](editor);
   EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION) << refused.error_message();
   EXPECT_EQ(reason_of(refused), "NO_CHECKPOINTS");
+  EXPECT_EQ(version_of_train(), created.etag()) << "no request for a checkpoint is left in it";
 }
 
 TEST_F(ServiceServerTest, AnEstimateIsWhatCaravanPlanPrints) {

@@ -10,18 +10,17 @@
 namespace caravan::cli {
 namespace {
 
-constexpr int kSilenceMs = 60'000;  // a watch may be silent for long
-constexpr int kAnswerToPingMs = 20'000;
 constexpr int kReconnectMs = 2'000;
 constexpr int kLongestAnswer = 64 << 20;
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access) {
+std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access, const Pings& pings) {
   grpc::ChannelArguments arguments;
   arguments.SetUserAgentPrefix(fmt::format("caravan/{}", version()));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSilenceMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerToPingMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(pings.period.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(pings.answer.count()));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // any number of them
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs / 10);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // each call decides

@@ -75,14 +75,13 @@ Error unreachable(const grpc::Status& status, const std::string& server) {
           .code = ExitCode::kClusterUnreachable};
 }
 
-// Where it was reached, it or what it asks is slow, or the question is a long one.
-Error late(const grpc::Status& status, const Server& server) {
-  if (!server.is_connected && reason_of(status).empty()) return unreachable(status, server.address);
-  return {
-      .message = fmt::format("the job service {} has not answered in time ({}); ask again, or for less at "
-                             "once, such as an estimate for fewer numbers of devices",
-                             server.address, code_and_words_of(status)),
-      .code = ExitCode::kClusterUnreachable};
+// It or what it asks is slow, or the question is a long one.
+Error late(const grpc::Status& status, const Asked& asked, const std::string& server) {
+  constexpr char kAskAgain[] =
+      "; ask again, or for less at once, such as an estimate for fewer numbers of devices";
+  return {.message = fmt::format("the job service {} has not answered in time ({}){}", server,
+                                 code_and_words_of(status), asked.may_be_created ? "" : kAskAgain),
+          .code = ExitCode::kClusterUnreachable};
 }
 
 // As gRPC's client says it of a server for HTTP alone, and some servers of gRPC.
@@ -131,7 +130,8 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const Server& 
                                      code_and_words_of(status)),
               .code = ExitCode::kClusterUnreachable};
     case StatusCode::DEADLINE_EXCEEDED:
-      return late(status, server);
+      return is_late(status, server) ? late(status, asked, server.address)
+                                     : unreachable(status, server.address);
     case StatusCode::UNAUTHENTICATED:
       return {.message = fmt::format("the job service {} does not know who you are ({}); {}", server.address,
                                      words_of(status), kHowToGetAToken),
@@ -184,7 +184,7 @@ bool is_of_any_call(const grpc::Status& status, const Server& server) {
     case StatusCode::UNAVAILABLE:
       return reason_of(status).empty();
     case StatusCode::DEADLINE_EXCEEDED:
-      return reason_of(status).empty() && !server.is_connected;
+      return !is_late(status, server);
     default:
       return false;
   }
@@ -193,7 +193,16 @@ bool is_of_any_call(const grpc::Status& status, const Server& server) {
 }  // namespace
 
 ClusterError explain(const grpc::Status& status, const Asked& asked, const Server& server) {
-  return {sentence_of(status, asked, server), trouble_of(status), is_of_any_call(status, server)};
+  ClusterError error{sentence_of(status, asked, server), trouble_of(status), is_of_any_call(status, server)};
+  if (asked.may_be_created)
+    error.message += fmt::format("; the job may have been created: `caravan list{}` shows it then",
+                                 place_options(asked.name_space, asked.context));
+  return error;
+}
+
+bool is_late(const grpc::Status& status, const Server& server) {
+  return status.error_code() == StatusCode::DEADLINE_EXCEEDED &&
+         (server.is_connected || !reason_of(status).empty());
 }
 
 std::string reason_of(const grpc::Status& status) {

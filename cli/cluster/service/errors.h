@@ -19,6 +19,9 @@ struct Server {
 
 ClusterError explain(const grpc::Status& status, const Asked& asked, const Server& server);
 
+// It went to the service, which has not answered in time, and may have done what was asked for.
+bool is_late(const grpc::Status& status, const Server& server);
+
 // The reason of the service's ErrorInfo, such as RESUME_TOKEN_TOO_OLD; empty where somebody else answered.
 std::string reason_of(const grpc::Status& status);
 

@@ -105,6 +105,19 @@ TEST(ServiceErrors, TellAServiceThatIsLateFromOneThatIsNotReached) {
               HasSubstr("has not answered in time (DEADLINE_EXCEEDED: the API server is slow)"))
       << "its own words came from somewhere";
   EXPECT_TRUE(explain(late, kGet, kServer).is_outage());
+  EXPECT_TRUE(is_late(late, kServer));
+  EXPECT_TRUE(is_late(own, away));
+  EXPECT_FALSE(is_late(late, away));
+}
+
+TEST(ServiceErrors, OfALateCreationAskForNoSecondJob) {
+  const Asked creation{.verb = "create", .name_space = "team", .name = "tiny", .may_be_created = true};
+  for (const auto code : {StatusCode::DEADLINE_EXCEEDED, StatusCode::UNAVAILABLE,
+                          StatusCode::RESOURCE_EXHAUSTED, StatusCode::ALREADY_EXISTS}) {
+    EXPECT_THAT(explain(status(code, "no"), creation, kServer).message,
+                AllOf(HasSubstr("may have been created: `caravan list -n team` shows it then"),
+                      Not(HasSubstr("ask again"))));
+  }
 }
 
 TEST(ServiceErrors, NameTheCodeWhereNoSentenceStandsForIt) {

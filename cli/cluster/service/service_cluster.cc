@@ -44,10 +44,14 @@ ServiceCluster::ServiceCluster(ServiceAccess access, const ClusterOptions& optio
       channel_(open_channel(access_)),
       stub_(v1alpha1::JobService::NewStub(channel_)) {}
 
+Server ServiceCluster::server() const {
+  return {.address = access_.address,
+          .is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY};
+}
+
 ClusterError ServiceCluster::explain(const grpc::Status& status, Asked asked) const {
   asked.context = context();
-  const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
-  return cli::explain(status, asked, {.address = access_.address, .is_connected = is_connected});
+  return cli::explain(status, asked, server());
 }
 
 Result<std::unique_ptr<ServiceCluster>> ServiceCluster::connect(const ClusterOptions& options) {
@@ -58,7 +62,7 @@ Result<std::unique_ptr<ServiceCluster>> ServiceCluster::connect(const ClusterOpt
 
 template <typename Request, typename Response>
 ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, const Request& request,
-                                             const Asked& asked, Clock::TimePoint until) {
+                                             Asked asked, Clock::TimePoint until) {
   auto token = access_.token();  // a login takes nothing of the call's own time
   bool was_refused = false;
   const Clock::TimePoint end = std::min(until, clock().now() + (at_once_ ? kAtOnce : kPatience));
@@ -72,7 +76,11 @@ ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, c
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !std::exchange(was_refused, true)) {
       access_.forget_token(*token);
     } else {
-      const auto wait = wait_before_retry(status, tries);
+      auto wait = wait_before_retry(status, tries);
+      if (asked.creates_job && is_late(status, server())) {
+        asked.may_be_created = true;
+        wait = kBetweenLooks;  // the same request finds the job that this one may have made
+      }
       if (at_once_ || !wait || clock().now() + *wait > end) return tl::unexpected(explain(status, asked));
       clock().sleep_until(clock().now() + *wait, {});
     }
@@ -150,8 +158,9 @@ ClusterResult<Json> ServiceCluster::create(const Json& job, bool try_out) {
   *request.mutable_job() = *std::move(message);
   request.set_validate_only(try_out);
   if (!try_out) request.set_request_id(random_hex(128));  // it may arrive twice
-  const auto created = call(&Stub::CreateJob, request,
-                            {.verb = "create", .name_space = place, .name = kube::key_of(job).name});
+  const auto created =
+      call(&Stub::CreateJob, request,
+           {.verb = "create", .name_space = place, .name = kube::key_of(job).name, .creates_job = !try_out});
   if (!created) return tl::unexpected(created.error());
   Json document = job_document(*created);
   if (!try_out) created_ = kube::key_of(document).name;

@@ -12,6 +12,7 @@
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/service/access.h"
+#include "cli/cluster/service/errors.h"
 #include "cli/cluster/service/watched_job.h"
 #include "common/call_context.h"
 
@@ -60,11 +61,13 @@ class ServiceCluster final : public Cluster {
   ServiceCluster(ServiceAccess access, const ClusterOptions& options);
 
   // Right after the call.
+  Server server() const;
   ClusterError explain(const grpc::Status& status, Asked asked) const;
 
-  // Made again while the service is busy or cannot be reached, for a while, and not beyond `until`.
+  // Made again while the service is busy or cannot be reached, or late to say whether it has created a job,
+  // for a while, and not beyond `until`.
   template <typename Request, typename Response>
-  ClusterResult<Response> call(Method<Request, Response> method, const Request& request, const Asked& asked,
+  ClusterResult<Response> call(Method<Request, Response> method, const Request& request, Asked asked,
                                Clock::TimePoint until = Clock::kNever);
   struct Ended {
     grpc::Status status;
