@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <random>
 #include <utility>
 
 #include "checkpoint/folder/weights_folder.h"
@@ -22,6 +24,7 @@
 #include "cli/generate/stop_tokens.h"
 #include "cli/generate/text_stream.h"
 #include "cli/run/machine.h"
+#include "cli/say.h"
 #include "common/arguments/number_between.h"
 #include "common/line_reader.h"
 #include "common/process.h"
@@ -43,7 +46,7 @@ struct GenerateOptions {
   std::vector<std::string> end_of_text;
   int most_tokens = 200;
   double temperature = 0;
-  uint64_t seed = 1;
+  std::optional<uint64_t> seed;
 };
 
 // The one of the folder, or bytes where the vocabulary is theirs.
@@ -67,6 +70,12 @@ Result<std::vector<uint32_t>> tokens_of(const std::string& prompt, const data::T
   return ids;
 }
 
+void choose_seed(GenerateOptions& options) {
+  if (options.seed || options.temperature == 0) return;
+  options.seed = std::random_device()();
+  say(stderr, "the text is drawn with --seed {}\n", *options.seed);
+}
+
 // The program that knows the model, and the ends of its pipes.
 struct Generator {
   Process process;
@@ -79,7 +88,7 @@ std::vector<std::string> arguments(const GenerateOptions& options, const std::st
                                   fmt::format("--prompt-fd={}", prompt_fd),
                                   fmt::format("--max-tokens={}", options.most_tokens),
                                   fmt::format("--temperature={}", options.temperature),
-                                  fmt::format("--seed={}", options.seed),
+                                  fmt::format("--seed={}", options.seed.value_or(0)),
                                   fmt::format("--threads={}", machine.cores),
                                   fmt::format("--memory-bytes={}", machine.memory_bytes)};
   for (const int64_t token : end_of_text) all.push_back(fmt::format("--end-of-text={}", token));
@@ -179,17 +188,20 @@ Status show_tokens(int fd, Output& output) {
   }
 }
 
-// What the program has said of the reason stands above.
-Error broken_off(const ExitStatus& end, bool has_begun) {
-  constexpr ExitCode kKept[] = {ExitCode::kBadInput, ExitCode::kDoesNotFit};
-  const auto kept = std::ranges::find(kKept, static_cast<ExitCode>(end.exit_code));
-  return {fmt::format("{}: caravan-generate ended with {}{}",
-                      has_begun ? "the text ends here" : "there is no text", to_string(end),
-                      end.signal == SIGKILL ? "; the system may have had no memory left" : ""),
-          kept == std::end(kKept) ? ExitCode::kJobFailed : *kept};
+// With one of its own codes the program has said why, which stands above.
+Result<ExitCode> broken_off(const ExitStatus& end, bool has_begun) {
+  constexpr ExitCode kTold[] = {ExitCode::kJobFailed, ExitCode::kBadInput, ExitCode::kDoesNotFit};
+  const auto told = std::ranges::find(kTold, static_cast<ExitCode>(end.exit_code));
+  const bool is_told = told != std::end(kTold);
+  if (is_told && !has_begun) return *told;
+  return tl::unexpected(
+      Error{fmt::format("{}: caravan-generate ended with {}{}",
+                        has_begun ? "the text ends here" : "there is no text", to_string(end),
+                        end.signal == SIGKILL ? "; the system may have had no memory left" : ""),
+            is_told ? *told : ExitCode::kJobFailed});
 }
 
-Result<ExitCode> run(const GenerateOptions& options) {
+Result<ExitCode> run(GenerateOptions options) {
   const Result<std::string> folder = model_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   const auto weights = checkpoint::WeightsFolder::open(*folder);
@@ -205,6 +217,7 @@ Result<ExitCode> run(const GenerateOptions& options) {
   const auto end_of_text = stop_tokens(options.end_of_text, *of_folder, *loaded->tokenizer);
   if (!end_of_text) return tl::unexpected(end_of_text.error());
 
+  choose_seed(options);
   std::signal(SIGPIPE, SIG_IGN);  // the program may end before it has the prompt
   auto generator = start(options, *folder, *prompt, *end_of_text);
   if (!generator) return tl::unexpected(generator.error());
@@ -219,7 +232,7 @@ Result<ExitCode> run(const GenerateOptions& options) {
   if (is_done || has_begun)
     if (Status shown = output.finish(); !shown) return tl::unexpected(shown.error());
   if (is_done) return ExitCode::kDone;
-  return tl::unexpected(broken_off(end, has_begun));
+  return broken_off(end, has_begun);
 }
 
 }  // namespace
@@ -246,10 +259,13 @@ void add_generate_command(CLI::App& app, Action& action) {
       ->add_option("--temperature", options->temperature,
                    "Draw tokens, the more evenly the higher; default 0: always the likeliest")
       ->check(NumberBetween(0, 1000));
-  command->add_option("--seed", options->seed, "Of what is drawn; the same seed gives the same text");
+  command->add_option(
+      "--seed", options->seed,
+      "Of what is drawn; the same seed gives the same text; default: a new one each time, which "
+      "standard error tells");
   command
       ->add_option("--end-of-text", options->end_of_text,
-                   "Token that ends the text, once for each, or none; default: what the folder says "
+                   "Token that ends the text, or none; default: what the folder says "
                    "(generation_config.json, config.json), "
                    "else those special tokens of the tokenizer that have a usual name, else the eos_token of "
                    "its tokenizer_config.json")

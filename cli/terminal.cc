@@ -28,13 +28,17 @@ TerminalFacts terminal_facts(int descriptor) {
   return facts;
 }
 
-int output_width() {
+int text_width(int descriptor) {
   constexpr int kOfNoTerminal = 120;
   constexpr int kNarrowest = 60;
   constexpr int kWidest = 160;
   int width = std::atoi(environment_variable("COLUMNS").c_str());
-  if (width <= 0) width = static_cast<int>(terminal_facts(STDOUT_FILENO).columns);
+  if (width <= 0) width = static_cast<int>(terminal_facts(descriptor).columns);
   return width <= 0 ? kOfNoTerminal : std::clamp(width, kNarrowest, kWidest);
+}
+
+int output_width() {
+  return text_width(STDOUT_FILENO);
 }
 
 }  // namespace caravan::cli

@@ -24,7 +24,10 @@ ConsoleStyle style_for(const TerminalFacts& facts);
 // Asks the environment and the descriptor.
 TerminalFacts terminal_facts(int descriptor);
 
-// Of what is written to standard output: what COLUMNS says, else the terminal, within what can be read.
+// Of a line of text that is written there: what COLUMNS says, else the terminal, within what can be read.
+int text_width(int descriptor);
+
+// That of standard output.
 int output_width();
 
 }  // namespace caravan::cli

@@ -21,6 +21,7 @@
 #include "cli/trace/step_profile.h"
 #include "common/json.h"
 #include "common/standard_stream.h"
+#include "report_text/step_line.h"
 
 namespace caravan::cli {
 namespace {
@@ -40,13 +41,33 @@ struct TraceOptions {
   std::string output = "text";
 };
 
-// Steps like those of the job, with small updates, and nothing beside them.
-void shorten(int steps, v1alpha1::JobSpec& spec) {
-  v1alpha1::Training& training = *spec.mutable_training();
+// Nothing is read there or written, so its claim needs no folder here.
+void free_claim_of_checkpoints(const std::vector<std::string>& volumes, v1alpha1::JobSpec& spec) {
+  if (!spec.has_checkpoint()) return;
+  const auto stands_for_it = [begin = spec.checkpoint().claim_name() + '='](const std::string& volume) {
+    return volume.starts_with(begin);
+  };
+  if (std::ranges::none_of(volumes, stands_for_it)) spec.mutable_checkpoint()->clear_claim_name();
+}
+
+// Steps like those of the job, up to its learning rate, and nothing beside them.
+void shorten(int steps, PreparedRun& run) {
+  v1alpha1::Training& training = *run.job.mutable_spec()->mutable_training();
   training.set_steps(steps);
   training.mutable_optimizer()->set_warmup_steps(steps);
   training.mutable_evaluation()->set_every_steps(0);
-  spec.clear_checkpoint();
+  run.figures = figures_of(run.job);
+}
+
+// Its plan is that of the job.
+Result<PreparedRun> prepare(TraceOptions& options) {
+  Result<LoadedJob> loaded = load_job(options.run.job_file, options.run.sets);
+  if (!loaded) return tl::unexpected(loaded.error());
+  free_claim_of_checkpoints(options.run.volumes, *loaded->job.mutable_spec());
+  options.run.keeps_checkpoints = false;
+  Result<PreparedRun> run = prepare_on_this_machine(*loaded, options.run);
+  if (run) shorten(options.steps, *run);
+  return run;
 }
 
 // An earlier trace may be replaced, and nothing else: such as the job's own file.
@@ -110,10 +131,7 @@ Result<ExitCode> show(const fs::path& folder, int ranks, const TraceOptions& opt
 
 Result<ExitCode> trace_job(TraceOptions options) {
   if (Status writable = check_writable(options.file); !writable) return tl::unexpected(writable.error());
-  Result<LoadedJob> loaded = load_job(options.run.job_file, options.run.sets);
-  if (!loaded) return tl::unexpected(loaded.error());
-  shorten(options.steps, *loaded->job.mutable_spec());
-  const Result<PreparedRun> run = prepare_on_this_machine(*loaded, options.run);
+  const Result<PreparedRun> run = prepare(options);
   if (!run) return tl::unexpected(run.error());
   const Result<UserSignals> signals = UserSignals::catch_all();
   if (!signals) return tl::unexpected(signals.error());

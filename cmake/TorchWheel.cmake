@@ -30,6 +30,10 @@ file(MAKE_DIRECTORY "${_torch_view}")
 foreach(_d ATen c10 caffe2 torch)
   file(CREATE_LINK "${TORCH_WHEEL_DIR}/include/${_d}" "${_torch_view}/${_d}" SYMBOLIC)
 endforeach()
+# Where installed programs find it, those in bin/ do, too: their run path is the same. Between a configuration with
+# another wheel and the end of the build they and its libraries may not match.
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+file(CREATE_LINK "${TORCH_WHEEL_DIR}/lib" "${CMAKE_BINARY_DIR}/lib/caravan" SYMBOLIC)
 set(_torch_includes "${_torch_view}" "${_torch_view}/torch/csrc/api/include")
 
 add_library(torch::c10 SHARED IMPORTED GLOBAL)

@@ -1,4 +1,4 @@
-"""That what is compiled with one LibTorch is compiled anew with another one."""
+"""That what is compiled with one LibTorch is compiled anew with another one, whose libraries its programs then load."""
 
 import pathlib
 import subprocess
@@ -50,6 +50,12 @@ class TorchWheel(unittest.TestCase):
             self.assertEqual(header.read_text(), f"// {wheel.parent.name}\n")
         self.assertEqual(self.folders(first), self.folders(same))
         self.assertNotEqual(self.folders(first), self.folders(other))
+
+    def test_programs_find_its_libraries_where_installed_ones_do(self) -> None:
+        for name, revision in (("first", "1"), ("other", "2")):
+            wheel = self.make_wheel(name, revision)
+            self.folders(wheel)
+            self.assertEqual((self.folder / "build/lib/caravan").resolve(), (wheel / "lib").resolve())
 
 
 if __name__ == "__main__":

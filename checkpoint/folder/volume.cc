@@ -27,9 +27,10 @@ const char* advice_for(int error, Access access) {
       return "; use a file system that takes larger files";
     case EACCES:
     case EPERM:
-    case EROFS:
       return access == Access::Read ? "; give this user the right to read it"
                                     : "; give this user the right to write there";
+    case EROFS:
+      return "; the volume is mounted read-only: mount it for writing, or give another folder";
     case EMFILE:
       return "; raise the limit of open files (ulimit -n)";
     case ENOSYS:

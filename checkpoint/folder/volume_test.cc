@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
+#include "checkpoint/testing/failing_calls.h"
 #include "common/testing/temporary_folder.h"
 
 namespace caravan::checkpoint {
@@ -93,6 +95,16 @@ TEST(Volume, WhoMayNotReadIsNotToldToWrite) {
                 HasSubstr("; give this user the right to write there"));
   }
   ASSERT_EQ(::chmod(folder.path().c_str(), 0700), 0);
+}
+
+TEST(Volume, OfOneThatIsMountedReadOnlyNoRightsAreAskedFor) {
+  const test::TemporaryFolder folder;
+  testing::FailingCalls calls;
+  const auto volume = open_volume(folder.path().string(), Links::Refused, calls).value();
+  calls.forget();
+  calls.fails_at = 0;
+  calls.error = EROFS;
+  EXPECT_THAT(volume->open_output("new").error().message, HasSubstr("; the volume is mounted read-only: "));
 }
 
 TEST(Volume, NamesAreGivenOnce) {

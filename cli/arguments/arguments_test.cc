@@ -115,6 +115,23 @@ TEST_F(Arguments, AreExplainedWithinTheWidth) {
   EXPECT_THAT(help, Not(HasSubstr("{")));
 }
 
+TEST_F(Arguments, ThatMayComeSeveralTimesSaySo) {
+  CLI::App& tools = *program_.get_subcommand("tools");
+  std::vector<std::string> names;
+  tools.add_option("--helper", names, "Who helps")->allow_extra_args(false);
+  tools.add_option("--rags", names, "With which rags");
+  tools.add_option("--sizes", names, "How large")->delimiter(',')->allow_extra_args(false);
+  tools.add_option("TOOL", names, "Which tool")->required()->expected(1, 9);
+  tools.formatter(std::make_shared<HelpFormatter>(80));
+  const std::string help = tools.help();
+  EXPECT_THAT(help, HasSubstr("--helper TEXT  "));
+  EXPECT_THAT(help, HasSubstr("Who helps; repeat it for more\n"));
+  EXPECT_THAT(help, HasSubstr("--rags TEXT ...  "));
+  EXPECT_THAT(help, HasSubstr("With which rags\n"));
+  EXPECT_THAT(help, HasSubstr("How large\n")) << "one value has them all";
+  EXPECT_THAT(help, HasSubstr("[OPTIONS] TOOL ")) << "it takes one, and refuses more by itself";
+}
+
 TEST_F(Arguments, OfTheOutputAreTheSameInEveryCommand) {
   std::string form = "text";
   add_output_option(*program_.get_subcommand("tools"), form, {"text", "json"}, "What is printed");

@@ -28,6 +28,15 @@ OptionType type_of(const CLI::Option& option) {
   return {.name = type.substr(0, type.find_first_of(":{")), .range = std::move(range)};
 }
 
+bool takes_many(const CLI::Option& option) {
+  return option.get_expected_max() >= CLI::detail::expected_max_vector_size;
+}
+
+// Each time with one value.
+bool is_repeated(const CLI::Option& option) {
+  return takes_many(option) && !option.get_allow_extra_args();
+}
+
 }  // namespace
 
 HelpFormatter::HelpFormatter(int width) : width_(width) {
@@ -69,15 +78,23 @@ std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_p
   }
 }
 
+// Without a number of arguments, above which a command refuses them in other words than CLI11's.
+std::string HelpFormatter::make_option_usage(const CLI::Option* option) const {
+  const std::string name = make_option_name(option, true) + (takes_many(*option) ? "..." : "");
+  return option->get_required() ? name : fmt::format("[{}]", name);
+}
+
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (is_flag(*option) || option->get_positional()) return "";
-  const bool takes_many = option->get_expected_max() >= CLI::detail::expected_max_vector_size;
-  return fmt::format(" {}{}{}", type_of(*option).name, takes_many ? " ..." : "",
+  const bool goes_on = takes_many(*option) && !is_repeated(*option);
+  return fmt::format(" {}{}{}", type_of(*option).name, goes_on ? " ..." : "",
                      option->get_required() ? " REQUIRED" : "");
 }
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   std::string text = option->get_description();
+  const bool is_a_list = option->get_delimiter() != '\0';
+  if (is_repeated(*option) && !is_a_list) text += "; repeat it for more";
   if (const auto words = choices_of(*option); !words.empty())
     text += fmt::format(" ({})", fmt::join(words, ", "));
   if (const std::string range = type_of(*option).range; !range.empty()) text += " " + range;

@@ -84,8 +84,13 @@ Result<ExitCode> run(const InspectOptions& options) {
 void add_inspect_command(CLI::App& data, Action& action) {
   const auto options = std::make_shared<InspectOptions>();
   CLI::App* command = data.add_subcommand("inspect", "Checks token files and tells what stands in them.");
-  command->add_option("PATH", options->paths, "Token file (llm.c or Megatron), folder of them, or glob")
-      ->required();
+  // More than one are taken to be refused with what a shell makes of a pattern.
+  constexpr int kMost = 1 << 20;
+  command
+      ->add_option("PATH", options->paths,
+                   "Token file (llm.c or Megatron), folder of them, or glob in quotes")
+      ->required()
+      ->expected(1, kMost);
   add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

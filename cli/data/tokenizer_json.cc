@@ -13,6 +13,7 @@ namespace caravan::cli {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+constexpr const char* kRemedy = "give a tokenizer.json of Hugging Face, or byte";
 
 // Takes a text that the library left.
 std::string taken(char* message) {
@@ -38,12 +39,11 @@ Result<TokenizerJson> TokenizerJson::open(const std::string& path) {
   const bool folder = std::filesystem::is_directory(path, ignored);
   const std::string file = folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path;
   const Result<std::string> json = file_within(file, kLargestFile);
-  if (!json) return bad_input(json.error().message);
+  if (!json) return bad_input(fmt::format("{}; {}", json.error().message, kRemedy));
   char* error = nullptr;
   Handle handle(caravan_tokenizer_load(json->data(), json->size(), &error));
   if (!handle) {
-    return bad_input(fmt::format("{}: not a tokenizer: {}; give a tokenizer.json of Hugging Face, or byte",
-                                 file, taken(error)));
+    return bad_input(fmt::format("{}: not a tokenizer: {}; {}", file, taken(error), kRemedy));
   }
   return TokenizerJson(file, std::move(handle));
 }

@@ -43,8 +43,10 @@ Result<TrainingSizes> choose_sizes(const planner::ModelShape& shape, std::option
     const int64_t samples = samples_of(*tokens, sequence);
     if (samples < devices) {
       return bad_input(
-          fmt::format("{} tokens are too few for {} devices; a step of {} tokens for each takes {}", *tokens,
-                      devices, sequence, devices * sequence + 1));
+          fmt::format("{} too few for {}; a step of {} tokens for each takes {}: give more text{}",
+                      *tokens == 1 ? "1 token is" : fmt::format("{} tokens are", *tokens),
+                      devices == 1 ? "1 device" : fmt::format("{} devices", devices), sequence,
+                      devices * sequence + 1, devices == 1 ? "" : ", or fewer --devices"));
     }
     batch = std::clamp(round_up(samples / kStepsOfAnEpoch, devices), int64_t{devices}, batch);
   }

@@ -50,7 +50,12 @@ TEST(TrainingSizes, OfTooFewDataAreAnErrorWithTheLeast) {
   const auto sizes = choose_sizes(*planner::find_preset("llama-tiny"), 32, 2);
   ASSERT_FALSE(sizes);
   EXPECT_EQ(sizes.error().code, ExitCode::kBadInput);
-  EXPECT_NE(sizes.error().message.find("takes 33"), std::string::npos) << sizes.error().message;
+  EXPECT_EQ(
+      sizes.error().message,
+      "32 tokens are too few for 2 devices; a step of 16 tokens for each takes 33: give more text, or fewer "
+      "--devices");
+  EXPECT_EQ(choose_sizes(*planner::find_preset("llama-tiny"), 1, 1).error().message,
+            "1 token is too few for 1 device; a step of 16 tokens for each takes 17: give more text");
 }
 
 }  // namespace

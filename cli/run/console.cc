@@ -79,6 +79,15 @@ void Console::summary(const RunSummary& summary) {
   print('\n' + summary_text(summary, style_));
 }
 
+void Console::output_trouble(std::string_view text) {
+  if (people_ == err_) return print(text);
+  write(err_, text);
+}
+
+int Console::width() const {
+  return text_width(fileno(people_));
+}
+
 bool Console::is_broken() const {
   return stuck_.contains(out_) || std::ferror(out_) != 0;
 }
@@ -115,9 +124,7 @@ bool Console::wait_for_room(int descriptor) const {
 
 void Console::give_up(std::FILE* stream) {
   stuck_.insert(stream);
-  if (stream != out_) return;
-  if (people_ == err_) return print(kStuck);
-  write(err_, kStuck);
+  if (stream == out_) output_trouble(kStuck);
 }
 
 // A bar that stands there is taken away and drawn again below.

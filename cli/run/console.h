@@ -47,7 +47,11 @@ class Console {
   void event(const v1alpha1::JobEvent& event);
   void checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void summary(const RunSummary& summary);
+  // What is wrong with standard output, on standard error. text: a line.
+  void output_trouble(std::string_view text);
 
+  // Of a line of text that people read.
+  int width() const;
   // Of what was printed on standard output, something did not arrive.
   bool is_broken() const;
 

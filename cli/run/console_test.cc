@@ -254,6 +254,17 @@ TEST(Console, IsNotBrokenByWhoeverDoesNotReadStandardError) {
   std::fclose(err.stream());
 }
 
+TEST(Console, TellsWhatIsWrongWithStandardOutputOnStandardError) {
+  for (const OutputForm form : {OutputForm::kText, OutputForm::kJson}) {
+    Captured out;
+    Captured err;
+    Console console(form, out.stream(), err.stream(), nobody_asks);
+    console.output_trouble("stopping: nobody reads\n");
+    EXPECT_THAT(out.text(), IsEmpty());
+    EXPECT_EQ(err.text(), "stopping: nobody reads\n");
+  }
+}
+
 TEST(Console, NoticesThatNobodyReadsAnyMore) {
   std::FILE* full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);

@@ -5,11 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <utility>
 
+#include "cli/arguments/shell_words.h"
 #include "cli/run/local_run.h"
 #include "cli/run/machine.h"
 #include "common/json.h"
@@ -27,23 +31,31 @@ std::string agent_program() {
   return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "caravan-agent").string();
 }
 
+// As agents read it.
+v1alpha1::JobPlan executed_job(const PreparedRun& run, const RunOptions& options) {
+  v1alpha1::JobPlan job = run.job;
+  if (!options.keeps_checkpoints) job.mutable_spec()->clear_checkpoint();
+  return job;
+}
+
 // Whole or not at all: agents may be reading the one before.
 Status write_plan(const std::filesystem::path& path, const v1alpha1::JobPlan& job) {
   const std::string written = path.string() + ".new";
   const std::string text = to_json(job, JsonLayout::kIndented) + '\n';
   UniqueFd file(open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool is_whole = file && fchmod(file.get(), 0600) == 0 &&
-                        ::write(file.get(), text.data(), text.size()) == std::ssize(text) &&
-                        close(file.release()) == 0;
-  std::error_code problem;
-  if (is_whole) std::filesystem::rename(written, path, problem);
-  if (!is_whole || problem) return bad_input(fmt::format("cannot write {}", path.string()));
+  const bool is_open = file && fchmod(file.get(), 0600) == 0;
+  if (is_open) errno = ENOSPC;  // which a write that is cut short does not say
+  const bool is_written = is_open && ::write(file.get(), text.data(), text.size()) == std::ssize(text) &&
+                          close(file.release()) == 0 && std::rename(written.c_str(), path.c_str()) == 0;
+  if (!is_written) return bad_input(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
   return {};
 }
 
-void show_plan(const PreparedRun& run, Console& console) {
-  console.plan(run.report, planner::plan_summary(run.report) +
-                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
+void show_plan(const PreparedRun& run, const RunOptions& options, Console& console) {
+  const int width = console.width();
+  std::string text = planner::plan_summary(run.report, width);
+  if (options.keeps_checkpoints) text += planner::checkpoints_text(run.job.spec(), run.report.plan(), width);
+  console.plan(run.report, text);
 }
 
 // A part of this machine for each node, by the ranks that it has; none where ranks are more than processors.
@@ -77,7 +89,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
                      .trace_directory = options.trace_directory,
                      .event_folder = options.event_folder},
           .agent_program = agent_program(),
-          .writes_checkpoints = run.job.spec().has_checkpoint()};
+          .writes_checkpoints = options.keeps_checkpoints && run.job.spec().has_checkpoint()};
 }
 
 }  // namespace
@@ -97,10 +109,10 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
                const WorkDirectory& folder, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
   if (!lock_notice.empty()) console.notice(lock_notice);
-  show_plan(run, console);
+  show_plan(run, options, console);
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
   if (!options.event_folder.empty())
-    console.notice(fmt::format("curves: tensorboard --logdir {}", options.event_folder));
+    console.notice(fmt::format("curves: tensorboard --logdir {}", shell_path(options.event_folder)));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(
@@ -112,15 +124,16 @@ Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, co
                            WorkDirectory& folder, Console& console, RunListener* listener) {
   LocalRunConfig config = configuration(run, options, folder);
   config.listener = listener;
-  config.plan_again = [&run, &console, listener, path = plan_file(config.agents)](const auto& correction) {
+  config.plan_again = [&, listener, path = plan_file(config.agents)](const auto& correction) {
     return plan_again(run, correction).and_then([&](const PreparedRun& next) -> Result<RunFigures> {
-      if (Status written = write_plan(path, next.job); !written) return tl::unexpected(written.error());
-      show_plan(next, console);
+      if (Status written = write_plan(path, executed_job(next, options)); !written)
+        return tl::unexpected(written.error());
+      show_plan(next, options, console);
       if (listener != nullptr) listener->planned(next.report);
       return next.figures;
     });
   };
-  if (Status written = write_plan(plan_file(config.agents), run.job); !written)
+  if (Status written = write_plan(plan_file(config.agents), executed_job(run, options)); !written)
     return tl::unexpected(written.error());
   Result<LocalRun> local_run = LocalRun::create(config, signals, console);
   if (!local_run) return tl::unexpected(local_run.error());

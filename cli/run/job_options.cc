@@ -18,7 +18,7 @@ void declare_job_options(CLI::App& command, RunOptions& options) {
           "How fast this machine's processor is, a YAML file as of caravan plan: with it, a job whose "
           "spec.resources.device.product is in the file has a predicted time and MFU")
       ->type_name("FILE");
-  command.add_option("--set", options.sets, "Overrule a field of the file, such as spec.training.steps=10")
+  command.add_option("--set", options.sets, "Overrule a field of the file, such as spec.training.steps=100")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command

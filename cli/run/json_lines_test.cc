@@ -147,6 +147,23 @@ TEST(Summary, AsTextTellsTheSame) {
   EXPECT_THAT(text, Not(HasSubstr("mfu")));
 }
 
+TEST(Summary, OfARunThatGoesOnCountsItsOwnTokens) {
+  RunSummary summary{.figures = {.steps = 25, .tokens_per_step = 4096}, .wall_seconds = 75};
+  summary.result.set_result("Complete");
+  summary.tally.resume_after(20);
+  v1alpha1::JobStep step = some_step();
+  step.set_step(25);
+  summary.tally.add(step);
+  EXPECT_THAT(summary_text(summary, {}), StartsWith("Complete: 25 of 25 steps, 20,480 tokens in 1m15s\n"));
+  EXPECT_THAT(summary_json(summary), HasSubstr("\"steps\":25,\"resumedStep\":20,\"tokens\":20480,"));
+  summary.tally.resume_after(15);
+  EXPECT_THAT(summary_json(summary), HasSubstr("\"tokens\":0,"));
+  step.set_attempt(2);
+  summary.tally.add(step);
+  EXPECT_THAT(summary_json(summary), HasSubstr("\"steps\":25,\"resumedStep\":20,\"tokens\":40960,"))
+      << "a restart went on from an earlier step";
+}
+
 TEST(Summary, OfAFailedRunSaysWhyAndWhereTheLogsAre) {
   RunSummary summary{.figures = {.steps = 10}, .log_directory = "/tmp/logs"};
   summary.result.set_result("Failed");

@@ -115,7 +115,9 @@ void LocalRun::handle_signals() {
     stop();
   }
   if (console_.is_broken() && !stopping_) {
-    console_.notice("standard output takes no more lines");
+    console_.ending();
+    console_.output_trouble(
+        "stopping: standard output takes no more lines; its reader has gone, or there is no room\n");
     stop();
   }
   if (at_once_ && !result_)
@@ -126,7 +128,7 @@ void LocalRun::handle_signals() {
 void LocalRun::save() {
   if (!config_.writes_checkpoints)
     return console_.notice(
-        "no checkpoint is written: the job has no spec.checkpoint, so that there is no place for one");
+        "no checkpoint is written: caravan run of a job with spec.checkpoint has a place for one");
   save_wish_ = fmt::format("{}/{}", config_.job_uid, ++saves_asked_);
   pass_wish();
 }

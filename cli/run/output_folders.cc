@@ -12,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNoRegularFile = "what is there is no regular file";
+constexpr const char* kWorkDirectory = "--work-directory";
 
 // As the option named it.
 struct GivenFolder {
@@ -23,10 +24,11 @@ struct GivenFolder {
         fmt::format("{}: cannot write into '{}': {}; give a folder of yours", option, name, why));
   }
 
-  Result<fs::path> make() const {
+  Result<fs::path> make(std::optional<fs::perms> permissions = std::nullopt) const {
     std::error_code error;
     fs::path folder = fs::absolute(name, error).lexically_normal();
-    if (!error) fs::create_directories(folder, error);
+    const bool made = !error && fs::create_directories(folder, error);
+    if (made && permissions) fs::permissions(folder, *permissions, error);
     if (error) return unusable(error.message());
     return folder;
   }
@@ -68,6 +70,15 @@ Result<fs::path> prepare_trace_folder(const std::string& given, int ranks) {
     if (Status removed = traces.remove(file); !removed) return tl::unexpected(removed.error());
   }
   return folder;
+}
+
+Result<fs::path> make_work_folder(const std::string& given) {
+  return GivenFolder{kWorkDirectory, given}.make(fs::perms::owner_all);
+}
+
+// With the first file that execute() opens.
+Status try_work_folder(const std::string& given, const fs::path& folder) {
+  return GivenFolder{kWorkDirectory, given}.try_file(folder / "plan.json.new");
 }
 
 Result<fs::path> prepare_event_folder(const std::string& given) {

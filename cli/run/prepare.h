@@ -30,6 +30,8 @@ struct RunOptions {
   std::string event_folder;     // for TensorBoard; empty: no events are written
   std::string page_address;     // HOST:PORT; empty: no page is served
   std::string output;           // text, json or empty: by what standard output is
+  // False: the layout is that of the job, and none of its checkpoints is read or written.
+  bool keeps_checkpoints = true;
 };
 
 struct PreparedRun {

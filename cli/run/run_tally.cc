@@ -8,6 +8,7 @@ namespace caravan::cli {
 
 void RunTally::add(const v1alpha1::JobStep& step) {
   const bool warms_up = step.attempt() != last_attempt_;
+  if (warms_up) begin_after(step.step() - 1);
   last_attempt_ = step.attempt();
   last_step_ = step.step();
   if (!first_loss_) first_loss_ = step.loss();
@@ -32,6 +33,11 @@ void RunTally::add(const v1alpha1::JobStep& step) {
 void RunTally::resume_after(int step) {
   if (last_step_ == 0) resumed_step_ = step;
   last_step_ = step;
+  begin_after(step);
+}
+
+void RunTally::begin_after(int step) {
+  begin_ = std::min(begin_.value_or(step), step);
 }
 
 std::optional<double> RunTally::mean_step_seconds() const {

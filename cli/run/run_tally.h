@@ -21,6 +21,8 @@ class RunTally {
 
   // The first time; absent where it began with step 1.
   std::optional<int> resumed_step() const { return resumed_step_; }
+  // From where the earliest of its attempts began, to the last one.
+  int own_steps() const { return last_step_ - begin_.value_or(0); }
   // 0 before the first step.
   int last_step() const { return last_step_; }
   int last_attempt() const { return last_attempt_; }
@@ -36,8 +38,11 @@ class RunTally {
   std::optional<double> remaining_seconds(int steps) const;
 
  private:
+  void begin_after(int step);
+
   int last_attempt_ = 0;
   int last_step_ = 0;
+  std::optional<int> begin_;  // the lowest step after which an attempt began
   std::optional<int> resumed_step_;
   std::optional<double> first_loss_;
   std::optional<double> last_loss_;

@@ -71,6 +71,25 @@ TEST(RunTally, OfARunThatGoesOnKnowsWhereFrom) {
   EXPECT_EQ(tally.last_step(), 44);
 }
 
+TEST(RunTally, CountsItsOwnStepsFromWhereTheEarliestAttemptBegan) {
+  RunTally tally;
+  EXPECT_EQ(tally.own_steps(), 0);
+  tally.resume_after(20);
+  EXPECT_EQ(tally.own_steps(), 0);
+  for (const int number : {21, 22, 23}) tally.add(step(1, number, 1));
+  EXPECT_EQ(tally.own_steps(), 3);
+  tally.resume_after(15);
+  tally.add(step(2, 16, 1));
+  EXPECT_EQ(tally.own_steps(), 1) << "a checkpoint may turn out unusable";
+  tally.resume_after(20);
+  tally.add(step(3, 21, 1));
+  EXPECT_EQ(tally.own_steps(), 6);
+  tally.add(step(4, 1, 1));
+  tally.add(step(4, 2, 1));
+  EXPECT_EQ(tally.own_steps(), 2) << "so may all of them";
+  EXPECT_EQ(tally.resumed_step(), 20);
+}
+
 TEST(RunTally, WeighsTheUtilisationByTime) {
   RunTally tally;
   tally.add(step(1, 1, 1));

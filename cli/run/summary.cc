@@ -16,8 +16,9 @@
 namespace caravan::cli {
 namespace {
 
+// On those of earlier steps another run has trained.
 int64_t tokens_of(const RunSummary& summary) {
-  return summary.tally.last_step() * summary.figures.tokens_per_step;
+  return summary.tally.own_steps() * summary.figures.tokens_per_step;
 }
 
 std::string line(std::string_view label, std::string_view text) {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/run/output_folders.h"
+
 namespace caravan::cli {
 namespace {
 
@@ -17,19 +19,6 @@ namespace fs = std::filesystem;
 
 // A socket's address holds its whole path and a zero; this is our longest name.
 constexpr std::size_t kLongestPath = sizeof(sockaddr_un::sun_path) - sizeof("/coordinator.sock");
-
-Result<fs::path> create_given(const std::string& given) {
-  std::error_code error;
-  const fs::path path = fs::absolute(given, error).lexically_normal();
-  if (error) return bad_input(fmt::format("--work-directory: '{}': {}", given, error.message()));
-  const bool created = fs::create_directories(path, error);
-  if (created) fs::permissions(path, fs::perms::owner_all, error);
-  if (error || !fs::is_directory(path)) {
-    return bad_input(fmt::format("--work-directory: cannot use '{}' as a folder: {}", given,
-                                 error ? error.message() : "it is something else"));
-  }
-  return path;
-}
 
 // Which only this user may enter.
 Result<fs::path> create_temporary() {
@@ -61,10 +50,12 @@ Result<UniqueFd> lock(const fs::path& path) {
 
 Result<WorkDirectory> WorkDirectory::create(const std::string& path) {
   const bool temporary = path.empty();
-  Result<fs::path> folder = temporary ? create_temporary() : create_given(path);
+  Result<fs::path> folder = temporary ? create_temporary() : make_work_folder(path);
   if (!folder) return tl::unexpected(folder.error());
   Result<UniqueFd> locked = lock(*folder);
   if (!locked) return tl::unexpected(locked.error());
+  if (!temporary)
+    if (Status tried = try_work_folder(path, *folder); !tried) return tl::unexpected(tried.error());
   WorkDirectory made(std::move(*folder), std::move(*locked), temporary);
   Result<fs::path> sockets = create_temporary();
   if (!sockets) return tl::unexpected(sockets.error());

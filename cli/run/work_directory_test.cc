@@ -1,8 +1,10 @@
 #include "cli/run/work_directory.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -111,7 +113,10 @@ TEST(WorkDirectory, BelongsToOneRunAtATime) {
   {
     const Result<WorkDirectory> first = WorkDirectory::create(path);
     ASSERT_TRUE(first);
+    fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(1));
+    const auto before = fs::last_write_time(path);
     const Result<WorkDirectory> second = WorkDirectory::create(path);
+    EXPECT_EQ(fs::last_write_time(path), before) << "no file of the first one came or went";
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, ExitCode::kBadInput);
     EXPECT_THAT(second.error().message, HasSubstr(path));
@@ -123,11 +128,13 @@ TEST(WorkDirectory, ThatCannotBeUsedIsBadInput) {
   const Result<WorkDirectory> parent = temporary();
   ASSERT_TRUE(parent);
   std::ofstream(parent->path() / "file") << "text";
-  for (const fs::path& path : {parent->path() / "file", parent->path() / "file" / "below"}) {
+  for (const fs::path& path :
+       {parent->path() / "file", parent->path() / "file" / "below", fs::path("/proc")}) {
     const Result<WorkDirectory> refused = WorkDirectory::create(path.string());
     ASSERT_FALSE(refused) << path;
     EXPECT_EQ(refused.error().code, ExitCode::kBadInput);
-    EXPECT_THAT(refused.error().message, HasSubstr("--work-directory"));
+    EXPECT_THAT(refused.error().message,
+                HasSubstr(fmt::format("--work-directory: cannot write into '{}': ", path.string())));
   }
 }
 

@@ -13,8 +13,9 @@ Status check_drawable(const planner::ScheduleSpec& spec) {
 }
 
 std::string title_of(const planner::ScheduleSpec& spec) {
-  std::string title = fmt::format("{}: {} stages, {} micro-batches", planner::schedule_name(spec.kind),
-                                  spec.stages, spec.micro_batches);
+  std::string title =
+      fmt::format("{}: {} stage{}, {} micro-batch{}", planner::schedule_name(spec.kind), spec.stages,
+                  spec.stages == 1 ? "" : "s", spec.micro_batches, spec.micro_batches == 1 ? "" : "es");
   if (spec.chunks > 1) title += fmt::format(", {} chunks on each stage", spec.chunks);
   if (spec.segments > 1) title += fmt::format(", {} segments of a sequence", spec.segments);
   return title;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/schedule/captions.h"
 #include "planner/schedule/generate.h"
 
 namespace caravan::cli {
@@ -40,6 +41,11 @@ TEST(TimelineText, RowsHaveTheWidthThatIsAskedForWhateverTheSizes) {
 
 TEST(TimelineText, LeavesRoomForALaterEnd) {
   EXPECT_EQ(drawn({.stages = 1, .micro_batches = 1}, {.width = 8 + 12, .end = 6}), "stage 0 F0B0--......\n");
+}
+
+TEST(Title, CountsOneAsOne) {
+  EXPECT_EQ(title_of({.stages = 1, .micro_batches = 1}), "1F1B: 1 stage, 1 micro-batch");
+  EXPECT_EQ(title_of({.stages = 2, .micro_batches = 4}), "1F1B: 2 stages, 4 micro-batches");
 }
 
 TEST(TimelineText, ColoursTypesAndShadesOddChunks) {

@@ -36,8 +36,12 @@ std::string sentence(const CLI::App& command, const std::string& word) {
                        suggestion(name, option_names(command)));
   }
   const std::vector<std::string> names = command_names(command);
-  if (names.empty())
-    return fmt::format("{}: {} is one argument too many", full_name(command), schema::in_quotes(word));
+  if (names.empty()) {
+    const bool is_set =
+        word.find('=') != std::string::npos && command.get_option_no_throw("--set") != nullptr;
+    return fmt::format("{}: {} is one argument too many{}", full_name(command), schema::in_quotes(word),
+                       is_set ? "; write --set before each PATH=VALUE" : "");
+  }
   const std::string meant = suggestion(word, names);
   return fmt::format("{} has no command {}{}", full_name(command), schema::in_quotes(word),
                      meant.empty() ? "; its commands are " + schema::joined(names) : meant);

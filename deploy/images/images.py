@@ -91,7 +91,7 @@ def base_files() -> list[Entry]:
 
 
 def install_programs(build: Path, out: Path) -> Path:
-    """Copies the programs as they are to be shipped: stripped, and without run paths into this machine."""
+    """Copies the programs as they are to be shipped: stripped."""
     folder = out / "programs"
     command = ["cmake", "--install", build, "--component", "images", "--strip", "--prefix", folder.resolve()]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -112,7 +112,7 @@ def plugins_of(description: Description, build: Path) -> list[Path]:
 
 
 def libraries_of(description: Description, build: Path, plugins: Sequence[Path]) -> dict[str, Path]:
-    """From the programs as they were linked, whose run paths lead to the libraries of this machine."""
+    """From the programs where they were built, whose run paths lead to the libraries of this machine."""
     libraries = closure([*(build / "bin" / program for program in description.programs), *plugins])
     folders = {library.parent for library in libraries.values()}
     opened = files_of(description, description.opened, folders)

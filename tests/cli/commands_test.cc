@@ -1,14 +1,21 @@
 // What all commands have in common, and those that list what there is.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <csignal>
+#include <filesystem>
 #include <sstream>
 
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/json.h"
+#include "common/process.h"
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "common/testing/job_text.h"
 #include "common/testing/shell.h"
+#include "common/unique_fd.h"
+#include "data/testing/token_files.h"
 #include "planner/device/catalogue.h"
 #include "planner/model/parameters.h"
 #include "planner/model/presets.h"
@@ -24,6 +31,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::ResultOf;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const std::string kJob = job_text("{devices: 2, device: {kind: CPU}}");
 
@@ -33,6 +41,12 @@ class Commands : public testing::Test {
   Outcome caravan(const std::string& arguments, const std::string& before = "") const {
     return run_shell(
         fmt::format("cd '{}' && {} '{}/caravan' {}", folder_.path(""), before, program_folder(), arguments));
+  }
+
+  // One that trains here, with further lines below spec.
+  void write_job(const std::string& more) const {
+    folder_.write("tokens.bin", data::llm_c_file(std::vector<uint16_t>(2000, 7)).bytes());
+    folder_.write("job.yaml", kJob + more);
   }
 
   const TemporaryFolder folder_;
@@ -104,6 +118,7 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
       {"plan -o jsn job.yaml", R"(--output: expected one of text, json, svg, got "jsn"; did you mean json?)"},
       {"generate folder --prompt x --seed abc", R"(--seed: expected a whole number, got "abc")"},
       {"schedule VHlf -p 4 -m 8", R"(got "VHlf"; did you mean VHalf?)"},
+      {"plan job.yaml --set a=1 b=2", "write --set before each PATH=VALUE"},
       {"plan a.yaml b.yaml", R"(caravan plan: "b.yaml" is one argument too many)"},
   };
   for (const auto& [arguments, message] : cases) {
@@ -143,6 +158,101 @@ TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {
           << command;
     }
   }
+}
+
+TEST_F(Commands, ThatRunAJobPlanItAsPlanDoes) {
+  write_job("  checkpoint: {path: checkpoints}\n");
+  const std::string explained = caravan("plan job.yaml", "COLUMNS=80").out;
+  const std::string plan = explained.substr(0, explained.find("\nCheckpoints: "));
+  ASSERT_THAT(plan, AllOf(StartsWith("Plan: "), HasSubstr("  S snapshot ")))
+      << "the copy counts on a processor";
+  const Outcome trace = caravan("trace job.yaml --steps 1 --to trace.json", "COLUMNS=80");
+  EXPECT_EQ(trace.exit_code, 0);
+  EXPECT_THAT(trace.err, HasSubstr(plan));
+  EXPECT_THAT(trace.err, Not(HasSubstr("spec.checkpoint")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("checkpoints")));
+  const Outcome run = caravan("run job.yaml -o text --set spec.training.steps=1", "COLUMNS=80");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr(plan + "\nCheckpoints: "));
+}
+
+TEST_F(Commands, NameFoldersAsAShellReadsThem) {
+  write_job("");
+  const Outcome run = caravan("run job.yaml --set spec.training.steps=1 --tensorboard 'my curves'");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("curves: tensorboard --logdir '/"), HasSubstr("/my curves'\n")));
+}
+
+TEST_F(Commands, ThatTrainStopWhereTheReaderOfAPipeGoesAndSaySo) {
+  write_job("");
+  run_shell(
+      fmt::format("cd '{}' && {{ '{}/caravan' run job.yaml -o text --set spec.training.steps=1000000 "
+                  "2>err; echo $? >code; }} | head -n 1",
+                  folder_.path(""), program_folder()));
+  EXPECT_EQ(contents(folder_.path("code")), "130\n");
+  EXPECT_THAT(contents(folder_.path("err")), StartsWith("stopping: standard output takes no more lines"));
+}
+
+// Standard error is a pipe without room, which is emptied when the last checkpoint is there.
+TEST_F(Commands, ThatTrainStopAlsoWhereNobodyReadsWhy) {
+  write_job("  checkpoint: {path: checkpoints, everySteps: 1000000}\n");
+  const Outcome stopped =
+      run_shell(fmt::format("cd '{}' && mkfifo full && exec 3<>full; "
+                            "dd if=/dev/zero of=full bs=4096 count=10000 oflag=nonblock; "
+                            "( {{ '{}/caravan' run job.yaml -o text --set spec.training.steps=1000000 2>&3; "
+                            "echo $? >code; }} | head -n 1 ) & run=$!; "
+                            "timeout 60 sh -c 'until ls checkpoints/step-*; do sleep 0.1; done'; stopped=$?; "
+                            "cat <&3 >/dev/null & cat=$!; wait $run; kill $cat; exit $stopped",
+                            folder_.path(""), program_folder()));
+  EXPECT_EQ(stopped.exit_code, 0) << "it trains on";
+  EXPECT_EQ(contents(folder_.path("code")), "130\n");
+}
+
+TEST_F(Commands, SayWhyAPlanCannotBeWritten) {
+  write_job("");
+  std::filesystem::create_directories(folder_.path("work/plan.json"));
+  const Outcome run = caravan("run job.yaml --work-directory work");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("/work/plan.json: Is a directory"));
+}
+
+TEST_F(Commands, ThatTraceSayWhatWritesACheckpointThatIsAskedFor) {
+  write_job("  checkpoint: {path: " + folder_.path("checkpoints") + "}\n");
+  const UniqueFd err(open(folder_.write("err", "").c_str(), O_WRONLY | O_CLOEXEC));
+  const std::string data = "spec.data.path=" + folder_.path("tokens.bin");
+  Result<Process> trace =
+      Process::spawn({.program = program_folder() + "/caravan",
+                      .arguments = {"trace", folder_.path("job.yaml"), "--steps", "1000000", "--set", data,
+                                    "--to", folder_.path("trace.json")},
+                      .stderr_fd = err.get()});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto told = [&] { return contents(folder_.path("err")); };
+  const auto says = [&](const char* words) { return told().find(words) != std::string::npos; };
+  await([&] { return says("\nstep 1/"); });
+  kill(trace->pid(), SIGUSR1);
+  await([&] { return says("\nno checkpoint is written"); });
+  kill(trace->pid(), SIGTERM);
+  EXPECT_EQ(trace->wait().exit_code, 130) << told();
+  EXPECT_THAT(told(), HasSubstr(": caravan run of a job with spec.checkpoint has a place for one\n"));
+}
+
+TEST_F(Commands, ThatDrawATextSayWhatDrawsItAgain) {
+  write_job("  checkpoint: {path: checkpoints}\n");
+  ASSERT_EQ(caravan("run job.yaml --set spec.training.steps=1").exit_code, 0);
+  const std::string generate = "generate checkpoints --prompt And --max-tokens 20 ";
+  const Outcome drawn = caravan(generate + "--temperature 1");
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_THAT(drawn.err, ::testing::MatchesRegex("the text is drawn with --seed [0-9]+\n"));
+  const std::string seed =
+      drawn.err.substr(drawn.err.find("--seed"), drawn.err.find('\n') - drawn.err.find("--seed"));
+  const Outcome again = caravan(generate + "--temperature 1 " + seed);
+  EXPECT_EQ(again.out, drawn.out);
+  EXPECT_THAT(again.err, IsEmpty());
+  EXPECT_NE(caravan(generate + "--temperature 1").out, drawn.out);
+  EXPECT_THAT(caravan(generate).err, IsEmpty()) << "nothing is drawn";
+  const Outcome none = caravan("generate checkpoints --prompt " + std::string(200, 'a'));
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.err, "the prompt: has 200 tokens, and the model was made for 128; give a shorter one\n");
 }
 
 TEST_F(Commands, ListThePresetsWithTheirFigures) {

@@ -309,7 +309,7 @@ TEST(RunWithoutCheckpoints, SaysThatThereIsNoPlaceForOneThatIsAskedFor) {
   process.signal(SIGINT);
   const Finished finished = process.finish();
   EXPECT_EQ(finished.status.exit_code, 130) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("the job has no spec.checkpoint, so that there is no place for one"));
+  EXPECT_THAT(finished.err, HasSubstr("caravan run of a job with spec.checkpoint has a place for one"));
 }
 
 TEST_F(RunWithCheckpoints, BeginAnewOnlyWhereThereAreNone) {
