@@ -216,8 +216,9 @@ class Job:
         request = job_service_pb2.StreamLogsRequest(name=self.message.name, rank=rank, node=node, follow=follow, tail_lines=tail)
         begun, pod = b"", ""
         method = self._client.stub.StreamLogs
-        # Without follow, that there is no pod is told like that a replica has not heard of the job.
-        told = self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow, follows=follow)
+        # Without follow, that there is no pod is told like that a replica has not heard of the job. And what a machine gives no
+        # log of is told like an API server that is away.
+        told = self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow, follows=False)
         for is_anew, response in told:
             request.ClearField("tail_lines")  # what begins anew after a loss leaves out nothing more
             if (is_anew or response.pod != pod) and begun:  # the rest of the line is lost, or its pod was killed within it

@@ -51,7 +51,7 @@ def resumed(
     end = math.inf if timeout is None else time.monotonic() + timeout
     late_until = time.monotonic() + (LATE_SECONDS if may_be_late else 0)
     out_of_time = TimeoutError(f"{timeout} s are over")
-    failures = 0
+    failures, is_away_told = 0, False
 
     def is_late(error: CaravanError) -> bool:
         return isinstance(error, NotFoundError) and not getattr(request, place) and time.monotonic() < late_until
@@ -62,7 +62,7 @@ def resumed(
         try:
             for response in _once(method, request, end):
                 setattr(request, place, getattr(response, place))
-                is_let_in, failures = True, 0
+                is_let_in, failures, is_away_told = True, 0, False
                 yield is_anew, response
                 is_anew = False
             if ends:
@@ -79,6 +79,9 @@ def resumed(
                 failures = 0  # it has ended, and may have been renewed
             elif follows and error.reason in API_SERVER_AWAY:
                 failures, told_pause = 0, max(told_pause, API_SERVER_PAUSE_SECONDS)
+                if not is_away_told:
+                    logger.warning("%s; it is asked again until it answers", error)
+                is_away_told = True
             elif not (_may_pass(error) or is_late(error)) or failures == len(PAUSES_SECONDS) - 1:
                 raise
         _sleep(max(told_pause, PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)]), end)

@@ -320,8 +320,10 @@ class Watch(unittest.TestCase):
     def test_an_api_server_that_is_away_is_waited_for_however_long(self):
         for away in (API_SERVER_AWAY, LATE):
             job = self.serve([changed(1), away], *([away] for _ in range(9)), [changed(2, ended="Complete")])
-            self.assertTrue(job.wait().is_complete)
+            with self.assertLogs("caravan", "WARNING") as told:
+                self.assertTrue(job.wait().is_complete)
             self.assertEqual(["", *["t1"] * 10], self.script.tokens)
+            self.assertEqual(1, len(told.output), "once")
 
     def test_what_is_asked_for_once_is_given_up_while_the_api_server_is_away(self):
         for ask in (caravan.Job.logs, caravan.Job.metrics):
@@ -329,6 +331,12 @@ class Watch(unittest.TestCase):
             with self.assertRaises(caravan.CaravanError):
                 list(ask(job, follow=False))
             self.assertEqual(3, len(self.script.tokens))
+
+    def test_a_log_that_its_machine_does_not_give_is_given_up(self):
+        job = self.serve(*([API_SERVER_AWAY] for _ in range(9)))
+        with self.assertRaises(caravan.CaravanError):
+            list(job.logs())
+        self.assertEqual(3, len(self.script.tokens))
 
     def test_a_deleted_job_is_not_waited_for(self):
         job = self.serve([changed(1), COMPLETE, gone()])

@@ -14,6 +14,12 @@ constexpr std::size_t kAny = 1'000'000;  // each is of streams that are open, wh
 constexpr TaskPool::Limits kReviews{
     .threads = 8, .waiting = kAny, .waiting_in_all = kAny, .waiting_of_one_peer = kAny};
 
+Fault unheard() {
+  return {.code = Code::kUnavailable,
+          .reason = faults::kServerAway,
+          .message = "the API server does not say whether you may watch any longer"};
+}
+
 }  // namespace
 
 WatchMethods::WatchMethods(JobFeed& jobs, Callers& callers, Rights& rights, Clock& clock,
@@ -55,30 +61,22 @@ Answer<std::shared_ptr<JobWatch>> WatchMethods::watch_jobs(const Call& call,
 
 void WatchMethods::look_after_readers(const std::stop_token& stop) {
   for (int round = 1; clock_.sleep_until(clock_.now() + paces_.review, stop); ++round) {
-    const Fault unheard{.code = Code::kUnavailable,
-                        .reason = faults::kServerAway,
-                        .message = "the API server does not say whether you may watch any longer"};
-    for (const Reader& reader : begin_reviews()) reader.end(unheard);
+    begin_reviews();
     if (round % paces_.reviews_between_heartbeats == 0) send_heartbeats();
   }
 }
 
-std::list<WatchMethods::Reader> WatchMethods::begin_reviews() {
-  std::list<Reader> unheard;
+void WatchMethods::begin_reviews() {
   const std::scoped_lock lock(mutex_);
   for (auto& [right, readers] : readers_)
     std::erase_if(readers.list, [](const Reader& reader) { return reader.watch.expired(); });
   std::erase_if(readers_, [](const auto& of_right) { return of_right.second.list.empty(); });
   for (auto& [right, readers] : readers_) {
-    if (readers.failing_since && clock_.now() - *readers.failing_since >= paces_.patience) {
-      unheard.splice(unheard.end(), readers.list);
-    } else if (!readers.is_asked) {
-      readers.is_asked =
-          reviews_.post({.name = right.first.user},
-                        [this, right = right](const std::stop_token& stop) { review(right, stop); });
-    }
+    if (readers.is_asked) continue;
+    readers.is_asked =
+        reviews_.post({.name = right.first.user},
+                      [this, right = right](const std::stop_token& stop) { review(right, stop); });
   }
-  return unheard;
 }
 
 void WatchMethods::review(const Right& right, const std::stop_token& stop) {
@@ -86,7 +84,7 @@ void WatchMethods::review(const Right& right, const std::stop_token& stop) {
   const CallContext context{.stop = stop, .deadline = began + kLongestReview};
   const Answer<void> allowed =
       service::review(callers_, rights_, context, right.first, {"watch", right.second});
-  std::list<Reader> refused;
+  std::list<Reader> ended;
   {
     const std::scoped_lock lock(mutex_);
     const auto of_right = readers_.find(right);
@@ -95,13 +93,14 @@ void WatchMethods::review(const Right& right, const std::stop_token& stop) {
     readers.is_asked = false;
     if (allowed) {
       readers.failing_since.reset();
-    } else if (is_final(allowed.error())) {
-      refused.swap(readers.list);
-    } else if (!readers.failing_since) {
-      readers.failing_since = began;
+      return;
     }
+    const Clock::TimePoint since = readers.failing_since.value_or(began);
+    readers.failing_since = since;
+    if (is_final(allowed.error()) || clock_.now() - since >= paces_.patience) ended.swap(readers.list);
   }
-  for (const Reader& reader : refused) reader.end(allowed.error());
+  const Fault why = is_final(allowed.error()) ? allowed.error() : unheard();
+  for (const Reader& reader : ended) reader.end(why);
 }
 
 void WatchMethods::send_heartbeats() {

@@ -2,8 +2,8 @@
 //
 // Rights are looked up again while a stream lasts, so that it ends soon after they do: once for all streams
 // of a caller in a namespace, and a few at a time. While the API server is away, streams go on with what
-// there is, as its own watches would, for a minute. A quiet stream has a heartbeat now and then, whose token
-// is a newer place to go on from.
+// there is, as its own watches would, until a review has had no answer a minute after one had none. A quiet
+// stream has a heartbeat now and then, whose token is a newer place to go on from.
 #pragma once
 
 #include <list>
@@ -52,8 +52,7 @@ class WatchMethods {
   };
 
   void look_after_readers(const std::stop_token& stop);
-  // Those of whose right nothing was heard for too long.
-  std::list<Reader> begin_reviews();
+  void begin_reviews();
   void review(const Right& right, const std::stop_token& stop);
   void send_heartbeats();
 
