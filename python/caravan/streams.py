@@ -26,6 +26,15 @@ def _may_pass(error: CaravanError) -> bool:
     return error.retry_after is not None or error.code in PASSING
 
 
+def _may_be_late(error: CaravanError, place: str | bytes, until: float) -> bool:
+    return isinstance(error, NotFoundError) and not place and time.monotonic() < until
+
+
+def _tell_away(error: CaravanError) -> bool:
+    logger.warning("%s; it is asked again until it answers", error)
+    return True
+
+
 def _once(method: Callable, request: Message, end: float) -> Iterator[Response]:
     call = method(request, timeout=None if end == math.inf else max(0, end - time.monotonic()))
     try:
@@ -52,10 +61,6 @@ def resumed(
     late_until = time.monotonic() + (LATE_SECONDS if may_be_late else 0)
     out_of_time = TimeoutError(f"{timeout} s are over")
     failures, is_away_told = 0, False
-
-    def is_late(error: CaravanError) -> bool:
-        return isinstance(error, NotFoundError) and not getattr(request, place) and time.monotonic() < late_until
-
     while True:
         is_anew = not getattr(request, place)
         token, is_let_in, told_pause = shown(), False, 0.0
@@ -71,6 +76,7 @@ def resumed(
             if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and time.monotonic() >= end:
                 raise out_of_time from None
             told_pause = min(error.retry_after or 0.0, LONGEST_PAUSE_SECONDS)
+            may_pass = _may_pass(error) or _may_be_late(error, getattr(request, place), late_until)
             if error.reason in BEGIN_ANEW and getattr(request, place):
                 if error.reason == LOG_GONE:
                     logger.warning("%s; it goes on with what there is", error)
@@ -79,10 +85,8 @@ def resumed(
                 failures = 0  # it has ended, and may have been renewed
             elif follows and error.reason in API_SERVER_AWAY:
                 failures, told_pause = 0, max(told_pause, API_SERVER_PAUSE_SECONDS)
-                if not is_away_told:
-                    logger.warning("%s; it is asked again until it answers", error)
-                is_away_told = True
-            elif not (_may_pass(error) or is_late(error)) or failures == len(PAUSES_SECONDS) - 1:
+                is_away_told = is_away_told or _tell_away(error)
+            elif not may_pass or failures == len(PAUSES_SECONDS) - 1:
                 raise
         _sleep(max(told_pause, PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)]), end)
         if time.monotonic() >= end:
