@@ -2,10 +2,11 @@
 // picked, and behind the list of candidates.
 //
 // A total order that depends on job, devices and engine alone, not on what else is in the list, so that
-// leaving a field open never gives a worse plan than fixing it. What is sure to fit comes before what may run
-// out of memory. Then the expected time decides: predicted seconds, with a handicap, by the chance that they
-// are not for nothing. Where nothing is known about time, and between equals, it is the rule of search.h:
-// tiers first, of which each is known before a layout is evaluated.
+// leaving a field open gives a worse plan than fixing it by the handicaps of what is fixed at most. What is
+// sure to fit comes before what may run out of memory. Then the expected time decides: predicted seconds,
+// with a handicap, by the chance that they are not for nothing. Where nothing is known about time, and
+// between equals, it is the rule of search.h: tiers first, of which each is known before a layout is
+// evaluated.
 #pragma once
 
 #include <compare>
@@ -34,7 +35,8 @@ enum class Tier {
 // Predictions for two schedules of one layout may be off by so much: another one than 1F1B must gain more.
 inline constexpr double kOtherScheduleGain = 0.02;
 
-// What spares memory at the cost of time, which are the tiers behind the rule's, must be this much faster.
+// What spares memory at the cost of time, which are the tiers behind the rule's, counts as so much slower, as
+// does what splits the model further: one that spares memory may win over one that splits it twice as much.
 inline constexpr double kSparingMemoryGain = 0.05;
 
 // In all else that the search chooses they are the same.
